@@ -1,0 +1,113 @@
+package contract
+
+import (
+	"fmt"
+	"regexp"
+	"sort"
+)
+
+// Config is what shapes one sandbox. [Defaults] fills it, [Config.Validate] lists everything wrong with it.
+type Config struct {
+	// Name addresses the sandbox; see [ValidName]. Profile and Task are what Hermes calls its profile and task: they are part of
+	// the identity, so profiles never meet. Both empty on the command line.
+	Name    string `json:"name"`
+	Profile string `json:"profile,omitempty"`
+	Task    string `json:"task,omitempty"`
+	// Image is the reference to start from; empty means the provider's default image.
+	Image string `json:"image,omitempty"`
+	// User is the account commands run as: a name or number with an optional ":group". Empty means the image's own user.
+	User string `json:"user,omitempty"`
+	// CPUs is in cores, 0 = no limit. MemoryMB is in MiB, 0 = no limit. PIDs is a count, 0 = no limit.
+	CPUs     float64 `json:"cpus"`
+	MemoryMB int64   `json:"memory_mb"`
+	PIDs     int64   `json:"pids"`
+	// ShmBytes is the size of /dev/shm in bytes, 0 = the engine's default.
+	ShmBytes int64 `json:"shm_bytes"`
+	// Network is "bridge" or "none".
+	Network string `json:"network"`
+	// Env is configuration, visible in docker inspect; secrets go in [Request.Env].
+	Env map[string]string `json:"env,omitempty"`
+	// Persistent keeps the home in a named volume and the container running after Cleanup.
+	Persistent bool `json:"persistent"`
+	// Recreate replaces a living sandbox whose settings differ instead of refusing.
+	Recreate bool `json:"recreate,omitempty"`
+}
+
+// Networks a sandbox can have.
+const (
+	NetworkBridge = "bridge"
+	NetworkNone   = "none"
+)
+
+// Defaults returns a Config with the values of Hermes's built-in container settings. Name is "default".
+func Defaults() Config {
+	return Config{
+		Name: "default", CPUs: 1, MemoryMB: 5120, PIDs: 2048, ShmBytes: 1 << 30,
+		Network: NetworkBridge, Persistent: true,
+	}
+}
+
+const maxName = 128
+
+var (
+	namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]*$`)
+	userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*(:[A-Za-z0-9_][A-Za-z0-9_.-]*)?$`)
+	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// minMemoryMB is the smallest memory limit Docker accepts.
+const minMemoryMB = 6
+
+// ValidName reports whether name can address a sandbox: letters, digits, ".", "_", ":" and "-", first a letter or digit, at most
+// 128 characters.
+func ValidName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }
+
+// ValidUser reports whether user is a name or number with an optional ":group".
+func ValidUser(user string) bool { return userPattern.MatchString(user) }
+
+// Validate returns every fault in c, in the order of its fields; nil when there is none. No I/O.
+func (c Config) Validate() Faults {
+	var f Faults
+	add := func(key, format string, args ...any) { f = append(f, Fault{key, fmt.Sprintf(format, args...)}) }
+	if !ValidName(c.Name) {
+		add("name", "%s must be 1 to %d letters, digits, \".\", \"_\", \":\" or \"-\" and begin with a letter or digit", quoteShort(c.Name), maxName)
+	}
+	if c.User != "" && !ValidUser(c.User) {
+		add("user", "%s must be a name or number, optionally followed by \":\" and a group", quoteShort(c.User))
+	}
+	if c.CPUs < 0 || c.CPUs != c.CPUs || c.CPUs > 1e6 {
+		add("cpus", "%v must be 0 (no limit) or a positive number of cores", c.CPUs)
+	}
+	if c.MemoryMB < 0 || c.MemoryMB > 0 && c.MemoryMB < minMemoryMB || c.MemoryMB > 1<<40 {
+		add("memory", "%d MB must be 0 (no limit) or at least %d MB", c.MemoryMB, minMemoryMB)
+	}
+	if c.PIDs < 0 {
+		add("pids", "%d must be 0 (no limit) or a positive number", c.PIDs)
+	}
+	if c.ShmBytes < 0 {
+		add("shm-size", "%d must be 0 (engine default) or a positive number of bytes", c.ShmBytes)
+	}
+	if c.Network != NetworkBridge && c.Network != NetworkNone {
+		add("network", "%s must be \"bridge\" or \"none\"", quoteShort(c.Network))
+	}
+	names := make([]string, 0, len(c.Env))
+	for name := range c.Env {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		if !envPattern.MatchString(name) {
+			add("env", "%s is not a variable name", quoteShort(name))
+		}
+	}
+	return f
+}
+
+// quoteShort quotes s for a message and cuts what would flood it.
+func quoteShort(s string) string {
+	const most = 40
+	if r := []rune(s); len(r) > most {
+		return fmt.Sprintf("%q (%d characters)", string(r[:most])+"…", len(r))
+	}
+	return fmt.Sprintf("%q", s)
+}

@@ -1,0 +1,3 @@
+module github.com/hermes-dockerbox/dockerbox
+
+go 1.26

@@ -1,0 +1,121 @@
+package wire
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// Names in the two hellos.
+const (
+	AgentName = "dockerbox-agent"
+	HostName  = "dockerbox"
+)
+
+// Hello is the first frame of each side; the agent speaks first. Unknown fields are ignored, so features can be added.
+type Hello struct {
+	Name     string   `json:"name"`
+	Protocol int      `json:"protocol"`
+	Version  string   `json:"version"`
+	Features []string `json:"features,omitempty"`
+	// Boot is the agent's own random id: another value than before means its state and jobs are gone. Empty from the host.
+	Boot string `json:"boot,omitempty"`
+	// UID is the account the agent itself runs as. Only 0 can switch users.
+	UID int `json:"uid"`
+	// Error, when set, is a sentence that says why the agent cannot serve; nothing follows it.
+	Error string `json:"error,omitempty"`
+}
+
+// Run starts a command. Byte fields need not be UTF-8; JSON carries them as base64.
+type Run struct {
+	// User is a name or number with an optional ":group"; empty is the account the agent was started for.
+	User string `json:"user,omitempty"`
+	// Shell is the text for bash with lasting state; Argv the exact words. Exactly one is set.
+	Shell []byte   `json:"shell,omitempty"`
+	Argv  [][]byte `json:"argv,omitempty"`
+	// Dir is where to run: absolute, "~" or "~/…"; empty is the lasting directory (Shell) or the home (Argv).
+	Dir []byte `json:"dir,omitempty"`
+	// Fallback is where to run, without a note, when Dir cannot be entered; empty means that is a failure.
+	Fallback []byte `json:"fallback,omitempty"`
+	// Env is for this command alone and never enters lasting state.
+	Env map[string][]byte `json:"env,omitempty"`
+	// Stdin announces Input frames and an End; otherwise standard input is /dev/null.
+	Stdin bool `json:"stdin,omitempty"`
+	// Split keeps stderr apart, in Errors frames.
+	Split bool `json:"split,omitempty"`
+	// TimeoutMS is the agent's own deadline in milliseconds, for a host that died; 0 is none.
+	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+}
+
+// Reasons in Exit for a command that never started. Empty means it started.
+const (
+	ReasonDirectory     = "bad-directory"
+	ReasonNotExecutable = "not-executable"
+	ReasonNotFound      = "not-found"
+	ReasonUser          = "no-such-user"
+	ReasonInternal      = "internal" // the agent could not do its part; Text says what
+)
+
+// Exit ends a command.
+type Exit struct {
+	// Code is the exit status when Signal is 0 and Reason empty. Signal is the number that ended it.
+	Code   int `json:"code"`
+	Signal int `json:"signal,omitempty"`
+	// Reason and Text, when set, say that the command never started and why.
+	Reason string `json:"reason,omitempty"`
+	Text   string `json:"text,omitempty"`
+	// Cwd is the directory a Shell command left behind; empty when it reported none.
+	Cwd []byte `json:"cwd,omitempty"`
+	// Killed is true when the agent ended the tree, for a Kill frame or its own deadline.
+	Killed bool `json:"killed,omitempty"`
+}
+
+// Operations of a Query.
+const (
+	OpAccount = "account" // resolve User; Answer.Account
+	OpPing    = "ping"    // an empty Answer
+)
+
+// Query asks the agent something that is not a command.
+type Query struct {
+	Op   string `json:"op"`
+	User string `json:"user,omitempty"`
+}
+
+// Answer replies to a Query of the same ID. Error is a sentence, empty when it worked.
+type Answer struct {
+	Account *Account `json:"account,omitempty"`
+	Error   string   `json:"error,omitempty"`
+	// Reason is one of the Reason constants when Error has a kind the host acts on.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Account is a user of the sandbox as its own passwd answers. A number without an entry has a home the agent made for it.
+type Account struct {
+	Name string `json:"name"`
+	UID  int    `json:"uid"`
+	GID  int    `json:"gid"`
+	Home string `json:"home"`
+}
+
+// Message is any JSON payload.
+type Message interface {
+	Hello | Run | Exit | Query | Answer
+}
+
+// Encode builds a frame with m as its payload.
+func Encode[M Message](t Type, id uint32, m M) Frame {
+	payload, err := json.Marshal(m)
+	if err != nil { // no Message holds a value that JSON cannot carry
+		panic(err)
+	}
+	return Frame{Type: t, ID: id, Payload: payload}
+}
+
+// Decode reads f's payload as M.
+func Decode[M Message](f Frame) (M, error) {
+	var m M
+	if err := json.Unmarshal(f.Payload, &m); err != nil {
+		return m, fmt.Errorf("%c frame: %w", f.Type, err)
+	}
+	return m, nil
+}
