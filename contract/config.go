@@ -29,8 +29,10 @@ type Config struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Persistent keeps the home in a named volume and the container running after Cleanup.
 	Persistent bool `json:"persistent"`
-	// Recreate replaces a living sandbox whose settings differ instead of refusing.
-	Recreate bool `json:"recreate,omitempty"`
+	// Recreate replaces a living sandbox whose settings differ; AllowDrift takes it as it is, with a warning. With neither, differing
+	// settings are refused.
+	Recreate   bool `json:"recreate,omitempty"`
+	AllowDrift bool `json:"allow_drift,omitempty"`
 }
 
 // Networks a sandbox can have.

@@ -38,8 +38,8 @@ type Environment interface {
 	FetchFile(ctx context.Context, path string, w io.Writer, maxBytes int64) error
 	// Realpath resolves links the way readlink -f does: the last component may be missing. [*FileError] when it cannot.
 	Realpath(ctx context.Context, path string) (string, error)
-	// Cleanup lets go of the sandbox. Persistent sandboxes keep running; others, and any when remove is set, are removed with
-	// what belongs to them alone. Idempotent.
+	// Cleanup lets go of the sandbox. Persistent sandboxes keep running; others, and any when remove is set, are removed. The home of
+	// a persistent one is the user's and stays in its volume either way. Idempotent.
 	Cleanup(ctx context.Context, remove bool) error
 }
 

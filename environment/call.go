@@ -1,0 +1,157 @@
+package environment
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+// call is one command under way on a conn. The conn's reader fills it; the goroutine in Execute consumes.
+type call struct {
+	id uint32
+
+	mu      sync.Mutex
+	wake    chan struct{} // holds one token when something below changed
+	pending []piece       // output not yet consumed
+	spare   []byte        // storage of consumed output, reused
+	unread  int           // bytes in pending
+	owed    int           // bytes consumed and not yet granted back
+	given   int           // bytes the agent may still send
+	credit  int           // bytes of input the agent still takes
+	over    bool
+	exit    wire.Exit
+	err     error
+	inputOK *sync.Cond // credit or over changed
+}
+
+// piece is a run of output of one stream inside call.store.
+type piece struct {
+	kind wire.Type
+	data []byte
+}
+
+func newCall() *call {
+	k := &call{wake: make(chan struct{}, 1), given: wire.Window, credit: wire.Window}
+	k.inputOK = sync.NewCond(&k.mu)
+	return k
+}
+
+func (k *call) signal() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// deliver takes output from the reader. An agent that sends more than it was granted loses the connection.
+func (k *call) deliver(kind wire.Type, data []byte) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(data) > k.given {
+		return fmt.Errorf("the agent sent %d bytes of output with %d granted", len(data), k.given)
+	}
+	k.given -= len(data)
+	k.unread += len(data)
+	if n := len(k.pending); n > 0 && k.pending[n-1].kind == kind {
+		k.pending[n-1].data = append(k.pending[n-1].data, data...)
+	} else {
+		k.pending = append(k.pending, piece{kind, append(k.spare[:0], data...)})
+		k.spare = nil
+	}
+	k.signal()
+	return nil
+}
+
+// take gives the consumer what arrived, and whether the command is over (then nothing follows).
+func (k *call) take() (pieces []piece, over bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	pieces, k.pending = k.pending, nil
+	return pieces, k.over
+}
+
+// grantAfter is how much consumed output is gathered before the agent hears of it: a short command costs no Credit frame.
+const grantAfter = wire.Window / 4
+
+// consumed returns storage and says how many bytes to grant the agent now, usually none.
+func (k *call) consumed(pieces []piece) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, p := range pieces {
+		k.owed += len(p.data)
+		k.unread -= len(p.data)
+		if cap(p.data) <= wire.Window {
+			k.spare = p.data[:0]
+		}
+	}
+	if k.owed < grantAfter || k.over {
+		return 0
+	}
+	n := k.owed
+	k.owed = 0
+	k.given += n
+	return n
+}
+
+// grant takes the agent's permission for n more bytes of input.
+func (k *call) grant(n int) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.credit += n; k.credit > wire.MaxFromHost {
+		return errors.New("the agent granted more input than a command can take")
+	}
+	k.inputOK.Broadcast()
+	return nil
+}
+
+// finish ends the call. The first end counts.
+func (k *call) finish(x wire.Exit, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.over {
+		return
+	}
+	k.over, k.exit, k.err = true, x, err
+	k.inputOK.Broadcast()
+	k.signal()
+}
+
+// feed copies in to the command until its end, within the credit the agent gives. It returns early, without an error, when the
+// command is over: one that does not read its input to the end is no fault. read is the error of in itself.
+func (k *call) feed(out *wire.Writer, in io.Reader) (read error) {
+	buf := make([]byte, wire.MaxData)
+	for {
+		k.mu.Lock()
+		for k.credit == 0 && !k.over {
+			k.inputOK.Wait()
+		}
+		most, over := min(k.credit, len(buf)), k.over
+		k.mu.Unlock()
+		if over {
+			return nil
+		}
+		n, err := in.Read(buf[:most])
+		k.mu.Lock()
+		k.credit -= n
+		over = k.over
+		k.mu.Unlock()
+		if over {
+			return nil
+		}
+		if n > 0 {
+			if out.Write(wire.Frame{Type: wire.TypeInput, ID: k.id, Payload: buf[:n]}) != nil {
+				return nil // the reader finds out too and ends the call
+			}
+		}
+		if err != nil {
+			_ = out.Write(wire.Frame{Type: wire.TypeEnd, ID: k.id}) // as above
+			if errors.Is(err, io.EOF) {
+				return nil
+			}
+			return err
+		}
+	}
+}

@@ -1,0 +1,243 @@
+package environment
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+// agentGrace is how much longer than the host's deadline the agent's own is: the host comes first unless it died.
+const agentGrace = time.Second
+
+// Execute implements [contract.Environment].
+//
+// Standard input is not waited for: a Read that blocks cannot be ended from here, so the goroutine that copies it may outlive the
+// call until its reader returns. Whoever supplies a blocking Stdin closes it after Execute.
+func (e *Environment) Execute(ctx context.Context, req contract.Request) (contract.Result, error) {
+	if req.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, req.Timeout, contract.ErrTimedOut)
+		defer cancel()
+	}
+	run, refusal, err := e.plan(req)
+	if err != nil {
+		return contract.Result{}, err
+	}
+	began := time.Now()
+	sink := newSink(req)
+	var exit wire.Exit
+	if refusal != "" {
+		exit = wire.Exit{Reason: wire.ReasonDirectory, Text: refusal}
+	} else if exit, err = e.run(ctx, run, req.Stdin, sink); err != nil {
+		return contract.Result{}, err
+	}
+	result, err := conclude(exit, sink)
+	if err != nil {
+		return result, err
+	}
+	if exit.Killed {
+		cause := context.Cause(ctx)
+		if cause == nil { // the agent's own deadline, which only a time-out sets
+			cause = contract.ErrTimedOut
+		}
+		result = contract.Killed(result, cause, req.Timeout)
+		if req.Stdout != nil {
+			result.Output = nil // the stream's reader has the flags to say it in its own words
+		}
+	}
+	result.Recreated = e.tellRecreated()
+	result.Duration = time.Since(began)
+	return result, nil
+}
+
+// plan turns a request into the agent's terms. refusal, when set, is why the directory cannot even be tried.
+func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, err error) {
+	if (req.Command == "") == (len(req.Argv) == 0) {
+		return run, "", &contract.BackendError{
+			Reason: "a request has either a command or an argv",
+			Hint:   "this is a fault in the caller, not in the sandbox",
+		}
+	}
+	for name, value := range req.Env {
+		if strings.ContainsRune(name+value, 0) || name == "" || strings.ContainsRune(name, '=') {
+			return run, "", &contract.BackendError{
+				Reason: fmt.Sprintf("%q cannot be a variable: a name has no \"=\" and neither name nor value a NUL", clean(name)),
+				Hint:   "leave it out of the variables for this command",
+			}
+		}
+	}
+	info := e.Info()
+	dir := req.Dir
+	if dir != "" && dir != contract.HomeDirectory && !strings.HasPrefix(dir, "~/") && !strings.HasPrefix(dir, "/") {
+		return run, fmt.Sprintf("%s: not an absolute path inside the sandbox", clean(dir)), nil
+	}
+	dir, fallback := contract.CommandDirectory(dir, info.Home)
+	if req.FallbackDir != "" {
+		fallback = req.FallbackDir
+	}
+	if dir == "" && req.Command != "" && req.User == "" {
+		if dir = e.takeStart(); dir != "" {
+			fallback = info.Home
+		}
+	}
+	run = wire.Run{
+		User: req.User, Dir: []byte(dir), Fallback: []byte(fallback),
+		Stdin: req.Stdin != nil, Split: req.Stderr != nil,
+	}
+	if run.User == "" {
+		run.User = e.opts.Account
+	}
+	if req.Command != "" {
+		run.Shell = []byte(req.Command)
+	}
+	for _, word := range req.Argv {
+		run.Argv = append(run.Argv, []byte(word))
+	}
+	if len(req.Env) > 0 {
+		run.Env = make(map[string][]byte, len(req.Env))
+		for name, value := range req.Env {
+			run.Env[name] = []byte(value)
+		}
+	}
+	if req.Timeout > 0 {
+		run.TimeoutMS = (req.Timeout + agentGrace).Milliseconds()
+	}
+	return run, "", nil
+}
+
+// run sends the command and sees it through to its exit. A connection found dead before anything was sent is made anew once: the
+// command had not started. After that a broken connection is an error, for the command may have run in part.
+func (e *Environment) run(ctx context.Context, run wire.Run, stdin io.Reader, sink *sink) (wire.Exit, error) {
+	for attempt := 0; ; attempt++ {
+		c, err := e.live(ctx)
+		if err != nil {
+			return wire.Exit{}, err
+		}
+		k := newCall()
+		if sent, err := c.open(k, run); !sent {
+			if attempt == 0 && isLost(err) {
+				continue
+			}
+			return wire.Exit{}, err
+		}
+		// The kill goes out at once, even while a slow consumer holds up the loop in follow.
+		stop := context.AfterFunc(ctx, func() {
+			_ = c.out.Write(wire.Frame{Type: wire.TypeKill, ID: k.id}) // a broken stream ends the call anyway
+		})
+		fed := make(chan error, 1)
+		if stdin != nil {
+			go func() { fed <- k.feed(c.out, stdin) }()
+		}
+		exit, err := c.follow(ctx, k, sink)
+		stop()
+		select {
+		case readErr := <-fed:
+			if err == nil && readErr != nil {
+				err = &contract.BackendError{
+					Reason: "standard input could not be read: " + clean(readErr.Error()),
+					Hint:   "the command saw the end of its input there", Err: readErr,
+				}
+			}
+		default:
+		}
+		return exit, err
+	}
+}
+
+// follow passes output on until the call is over. It owns the consumer side of k: only this goroutine takes from it. The order is
+// fixed: all output, then the exit.
+func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, error) {
+	tick := time.NewTimer(pingEvery)
+	defer tick.Stop()
+	var (
+		pong    <-chan wire.Answer
+		pinged  time.Time
+		killed  = ctx.Done()
+		dead    <-chan time.Time // when a kill has taken too long
+		broken  bool             // the sink failed; drain so that the tree can end
+		sinkErr error
+	)
+	for {
+		pieces, over := k.take()
+		if len(pieces) > 0 {
+			if !broken {
+				if sinkErr = sink.write(pieces); sinkErr != nil {
+					broken = true
+					_ = c.out.Write(wire.Frame{Type: wire.TypeKill, ID: k.id}) // a broken stream ends the call anyway
+				}
+			}
+			if n := k.consumed(pieces); n > 0 {
+				_ = c.out.Write(wire.Credit(k.id, n)) // as above
+			}
+		}
+		if over {
+			if k.err == nil && broken {
+				return k.exit, &contract.BackendError{
+					Reason: "output could not be passed on: " + clean(sinkErr.Error()),
+					Hint:   "the command was ended; its reader was gone", Err: sinkErr,
+				}
+			}
+			return k.exit, k.err
+		}
+		select {
+		case <-k.wake:
+		case <-killed:
+			killed = nil
+			dead = time.After(killLimit)
+		case <-dead:
+			c.fail(fmt.Errorf("the agent did not end the command within %s", killLimit))
+			dead = nil
+		case <-pong:
+			pong = nil
+		case <-tick.C:
+			switch {
+			case pong == nil:
+				pong, pinged = c.ask(wire.Query{Op: wire.OpPing}), time.Now()
+			case time.Since(pinged) > pingLimit:
+				c.fail(errSilent)
+			}
+			tick.Reset(pingEvery)
+		}
+	}
+}
+
+// conclude maps how the agent says a command ended onto the contract's result.
+func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
+	r := contract.Result{ExitCode: x.Code, Cwd: string(x.Cwd)}
+	if len(x.Cwd) > maxPath || len(x.Cwd) > 0 && x.Cwd[0] != '/' {
+		r.Cwd = "" // not a directory anybody could have entered
+	}
+	if x.Signal > 0 {
+		r.ExitCode = contract.Signalled(x.Signal)
+	}
+	var failure contract.StartFailure
+	switch x.Reason {
+	case "":
+	case wire.ReasonDirectory:
+		failure = contract.BadDirectory
+	case wire.ReasonNotExecutable:
+		failure = contract.NotExecutable
+	case wire.ReasonNotFound:
+		failure = contract.NotFound
+	case wire.ReasonUser:
+		return r, &contract.BackendError{Reason: clean(x.Text), Hint: "choose a user of the sandbox with --user, or a number"}
+	default:
+		return r, &contract.BackendError{
+			Reason: "the agent in the sandbox could not start the command: " + clean(x.Text),
+			Hint:   "dockerbox up --recreate NAME makes the sandbox anew; its home is kept",
+		}
+	}
+	if failure != contract.Started {
+		r.ExitCode = failure.Status()
+		if err := sink.complain("dockerbox: " + clean(x.Text) + "\n"); err != nil {
+			return r, &contract.BackendError{Reason: "output could not be passed on: " + clean(err.Error()), Hint: "its reader was gone", Err: err}
+		}
+	}
+	r.Output, r.Dropped = sink.captured()
+	return r, nil
+}

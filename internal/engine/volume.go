@@ -1,0 +1,36 @@
+package engine
+
+import (
+	"context"
+	"errors"
+
+	"github.com/docker/docker/api/types/volume"
+)
+
+// CreateVolume makes a named volume, or takes the one of that name. created tells which.
+func (e *Engine) CreateVolume(ctx context.Context, name string, labels map[string]string) (created bool, err error) {
+	if _, err := e.api.VolumeInspect(ctx, name); err == nil {
+		return false, nil
+	}
+	_, err = e.api.VolumeCreate(ctx, volume.CreateOptions{Name: name, Labels: labels})
+	return err == nil, e.explain("creating volume "+name, err)
+}
+
+// RemoveVolume removes a named volume. One that is gone already is no error; one in use is an [ErrConflict].
+func (e *Engine) RemoveVolume(ctx context.Context, name string) error {
+	err := e.explain("removing volume "+name, e.api.VolumeRemove(ctx, name, false))
+	if errors.Is(err, ErrNotFound) {
+		return nil
+	}
+	return err
+}
+
+// VolumeExists reports whether a named volume is there.
+func (e *Engine) VolumeExists(ctx context.Context, name string) (bool, error) {
+	_, err := e.api.VolumeInspect(ctx, name)
+	err = e.explain("looking for volume "+name, err)
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
