@@ -42,7 +42,7 @@ check: test-tools-present agents tools ## everything that needs no Docker
 	$(STEP) 'golangci-lint, shellcheck, ruff' scripts/lint
 	$(STEP) 'build for darwin, windows, linux/arm64' scripts/build-foreign
 	$(STEP) 'go test -race ./...' scripts/run-go-tests -race ./...
-	$(STEP) 'Python unit tests' scripts/run-python-tests integration/pytests/unit
+	$(STEP) 'Python unit tests' scripts/run-python-tests scripts/tests integration/pytests/unit
 
 integration: docker build image hermes-venv ## the tests against real Docker and real Hermes
 	$(STEP) 'go test -tags integration ./integration/...' scripts/run-go-tests -count=1 -timeout 20m -tags integration ./integration/...
