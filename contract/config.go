@@ -29,8 +29,8 @@ type Config struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Persistent keeps the home in a named volume and the container running after Cleanup.
 	Persistent bool `json:"persistent"`
-	// Recreate replaces a living sandbox whose settings differ; AllowDrift takes it as it is, with a warning. With neither, differing
-	// settings are refused.
+	// Recreate replaces a living sandbox, keeping its home. AllowDrift takes one whose settings differ as it is, with a warning; without
+	// it they are refused.
 	Recreate   bool `json:"recreate,omitempty"`
 	AllowDrift bool `json:"allow_drift,omitempty"`
 }
@@ -73,6 +73,9 @@ func (c Config) Validate() Faults {
 	add := func(key, format string, args ...any) { f = append(f, Fault{key, fmt.Sprintf(format, args...)}) }
 	if !ValidName(c.Name) {
 		add("name", "%s must be 1 to %d letters, digits, \".\", \"_\", \":\" or \"-\" and begin with a letter or digit", quoteShort(c.Name), maxName)
+	}
+	if c.Profile != "" && !ValidName(c.Profile) {
+		add("profile", "%s must be a name like that of a sandbox", quoteShort(c.Profile))
 	}
 	if c.User != "" && !ValidUser(c.User) {
 		add("user", "%s must be a name or number, optionally followed by \":\" and a group", quoteShort(c.User))

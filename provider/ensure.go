@@ -1,0 +1,186 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/environment"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+)
+
+// box is a running sandbox as the provider knows it.
+type box struct {
+	id          identity
+	containerID string
+	record      record
+	created     bool // by this call
+	madeHome    bool // by this call
+	warnings    []string
+}
+
+func (b box) info() contract.Info {
+	return contract.Info{
+		Name: b.id.String(), ContainerID: b.containerID, Image: b.record.Image, User: b.record.User,
+		Created: b.created, Warnings: b.warnings,
+	}
+}
+
+func (b box) container(p *Provider) environment.Container { return sandbox{p.engine, b.containerID} }
+
+// attempts bounds the loop in ensure: each round means that somebody else created or removed the container in between.
+const attempts = 5
+
+// ensure returns the running sandbox that cfg asks for: the living one of that name, or a new one. It never fails because somebody
+// else was faster.
+func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error) {
+	id := identity{cfg.Profile, cfg.Name}
+	for range attempts {
+		found, err := p.engine.Inspect(ctx, id.container())
+		switch {
+		case errors.Is(err, engine.ErrNotFound):
+			b, err := p.create(ctx, cfg)
+			if errors.Is(err, engine.ErrConflict) {
+				continue // adopt what the other one made
+			}
+			return b, err
+		case err != nil:
+			return box{}, err
+		}
+		if cfg.Recreate {
+			cfg.Recreate = false // once: what appears after this is what the caller wanted, or somebody else's
+			if err := p.replace(ctx, found); err != nil {
+				return box{}, err
+			}
+			continue
+		}
+		b, again, err := p.adopt(ctx, found, cfg)
+		if again {
+			continue
+		}
+		return b, err
+	}
+	return box{}, &contract.BackendError{
+		Reason: fmt.Sprintf("sandbox %q is being created and removed by others all the time", id),
+		Hint:   "see what else uses this name: dockerbox ps",
+	}
+}
+
+// replace removes a container of ours to make room for a new one. The home volume stays.
+func (p *Provider) replace(ctx context.Context, found container.InspectResponse) error {
+	b, err := readBox(found)
+	if err != nil {
+		return err
+	}
+	p.logf("replacing sandbox %s", b.id)
+	return p.engine.Remove(ctx, b.containerID)
+}
+
+// adopt takes a container that exists. again is true when it went away meanwhile and the caller should look anew.
+func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, cfg contract.Config) (b box, again bool, err error) {
+	b, err = readBox(found)
+	if err != nil {
+		return b, false, err
+	}
+	user := cfg.User
+	if user == "" {
+		user = b.record.User // the image decided when it was made; a rebuilt image alone changes nothing
+	}
+	wants := newSpec(cfg, facts{user: user, home: b.record.Home, agentVolume: b.record.Agent}).record
+	if diffs := drift(b.record, wants); len(diffs) > 0 {
+		list := strings.Join(diffs, "; ")
+		if !cfg.AllowDrift {
+			return b, false, &contract.BackendError{
+				Reason: fmt.Sprintf("sandbox %q exists with other settings: %s", b.id, list),
+				Hint:   "dockerbox up --recreate with the same flags replaces it (its home is kept); exec and run use it as it is",
+			}
+		}
+		b.warnings = append(b.warnings, fmt.Sprintf("sandbox %q was made with other settings and is used as it is: %s; dockerbox up --recreate applies new ones", b.id, list))
+	}
+	again, err = p.start(ctx, b.id, found)
+	return b, again, err
+}
+
+// start brings an existing container to life.
+func (p *Provider) start(ctx context.Context, id identity, found container.InspectResponse) (again bool, err error) {
+	switch {
+	case found.State.Paused:
+		return false, &contract.BackendError{
+			Reason: fmt.Sprintf("sandbox %q is paused", id),
+			Hint:   "docker unpause " + id.container() + " lets it go on",
+		}
+	case found.State.Running:
+		return false, nil
+	}
+	err = p.engine.Start(ctx, found.ID)
+	if errors.Is(err, engine.ErrNotFound) {
+		return true, nil
+	}
+	return false, err
+}
+
+// create makes and starts a new container. An [engine.ErrConflict] means that the name was taken meanwhile.
+func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error) {
+	ready, err := p.prepare(ctx, cfg.Image, cfg.User)
+	if err != nil {
+		return box{}, err
+	}
+	b := box{id: identity{cfg.Profile, cfg.Name}}
+	f := facts{agentVolume: ready.agentVolume, user: ready.user, owner: owner(), version: p.version, created: p.now()}
+	switch {
+	case !cfg.Persistent:
+	case ready.home != "":
+		f.home = ready.home
+	default:
+		b.warnings = append(b.warnings, fmt.Sprintf("user %s has no home in the image: what it keeps in its home does not outlive the container", ready.user))
+	}
+	s := newSpec(cfg, f)
+	b.record = s.record
+	if f.home != "" {
+		labels := map[string]string{labelKind: kindHome, labelName: cfg.Name, labelProfile: cfg.Profile}
+		if b.madeHome, err = p.engine.CreateVolume(ctx, b.id.home(), labels); err != nil {
+			return b, err
+		}
+	}
+	if b.containerID, err = p.engine.Create(ctx, b.id.container(), s.config, s.host); err != nil {
+		// The volume stays on a conflict: the one who won the race mounts it.
+		if b.madeHome && !errors.Is(err, engine.ErrConflict) {
+			p.discard(ctx, b)
+		}
+		return b, err
+	}
+	b.created = true
+	if err := p.engine.Start(ctx, b.containerID); err != nil {
+		p.discard(ctx, b)
+		return b, err
+	}
+	p.logf("created sandbox %s from %s", b.id, cfg.Image)
+	return b, nil
+}
+
+// readBox reads what the labels of a container say.
+func readBox(found container.InspectResponse) (box, error) {
+	name := strings.TrimPrefix(found.Name, "/")
+	labels := map[string]string{}
+	if found.Config != nil {
+		labels = found.Config.Labels
+	}
+	if _, ours := labels[labelName]; !ours {
+		return box{}, &contract.BackendError{
+			Reason: fmt.Sprintf("the container name %s is taken by a container that is not dockerbox's", name),
+			Hint:   "rename or remove that container, or choose another sandbox name",
+		}
+	}
+	r, err := readRecord(labels)
+	if err != nil {
+		return box{}, &contract.BackendError{
+			Reason: fmt.Sprintf("the label %s of container %s cannot be read", labelConfig, name),
+			Hint:   "the container was made by another version; dockerbox rm -f " + labels[labelName] + " and up again", Err: err,
+		}
+	}
+	return box{id: identity{labels[labelProfile], labels[labelName]}, containerID: found.ID, record: r}, nil
+}

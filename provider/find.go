@@ -1,0 +1,138 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+)
+
+// Sandbox describes a sandbox without connecting to it.
+type Sandbox struct {
+	// Name addresses it; Profile and Task are empty for those made on the command line.
+	Name, Profile, Task string
+	// ID is the engine's full container id, State its word for the state ("running", "exited", "paused" …).
+	ID, Image, User, State string
+	Persistent             bool
+	Created                time.Time
+}
+
+// Address is how the command line names it.
+func (s Sandbox) Address() string { return identity{s.Profile, s.Name}.String() }
+
+// List returns all sandboxes of this daemon, by address.
+func (p *Provider) List(ctx context.Context) ([]Sandbox, error) {
+	all, err := p.engine.List(ctx, labelName)
+	if err != nil {
+		return nil, err
+	}
+	boxes := make([]Sandbox, 0, len(all))
+	for _, c := range all {
+		s := Sandbox{
+			Name: c.Labels[labelName], Profile: c.Labels[labelProfile], Task: c.Labels[labelTask],
+			ID: c.ID, State: c.State, Created: time.Unix(c.Created, 0),
+		}
+		if r, err := readRecord(c.Labels); err == nil {
+			s.Image, s.User, s.Persistent = r.Image, r.User, r.Persistent
+		} else {
+			p.logf("container %s: its label %s cannot be read: %v", c.ID, labelConfig, err)
+			s.Image = c.Image
+		}
+		boxes = append(boxes, s)
+	}
+	slices.SortFunc(boxes, func(a, b Sandbox) int { return strings.Compare(a.Address(), b.Address()) })
+	return boxes, nil
+}
+
+// Attach connects to a living sandbox by its address, starting it when it is stopped. It creates nothing.
+func (p *Provider) Attach(ctx context.Context, address string) (contract.Environment, error) {
+	found, b, err := p.find(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	again, err := p.start(ctx, b.id, found)
+	if err != nil {
+		return nil, err
+	}
+	if again {
+		return nil, missing(address)
+	}
+	cfg := b.record.wanted(b.id)
+	return p.connect(ctx, b, cfg, "")
+}
+
+// wanted is the configuration that would make the same sandbox again.
+func (r record) wanted(id identity) contract.Config {
+	return contract.Config{
+		Name: id.name, Profile: id.profile, Image: r.Image, User: r.User, CPUs: r.CPUs, MemoryMB: r.MemoryMB,
+		PIDs: r.PIDs, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent, AllowDrift: true,
+	}
+}
+
+// RemoveOptions say what goes.
+type RemoveOptions struct {
+	// Force removes a sandbox that is running, and makes one that is not there no error.
+	Force bool
+	// KeepHome leaves the volume with the home for the next sandbox of that name.
+	KeepHome bool
+}
+
+// Remove removes a sandbox and, unless it is to be kept, its home.
+func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) error {
+	found, b, err := p.find(ctx, address)
+	if errors.Is(err, engine.ErrNotFound) && o.Force {
+		if o.KeepHome {
+			return nil
+		}
+		// A home kept by an earlier rm goes now.
+		return p.engine.RemoveVolume(ctx, parseIdentity(address).home())
+	}
+	if err != nil {
+		return err
+	}
+	if found.State.Running && !o.Force {
+		return &contract.BackendError{
+			Reason: fmt.Sprintf("sandbox %q is running", b.id),
+			Hint:   fmt.Sprintf("dockerbox rm -f %s ends and removes it", b.id),
+		}
+	}
+	if err := p.engine.Remove(ctx, b.containerID); err != nil {
+		return err
+	}
+	if o.KeepHome {
+		return nil
+	}
+	return p.engine.RemoveVolume(ctx, b.id.home())
+}
+
+// find looks a sandbox up by its address. The error is an [engine.ErrNotFound] when there is none.
+func (p *Provider) find(ctx context.Context, address string) (container.InspectResponse, box, error) {
+	id := parseIdentity(address)
+	if !contract.ValidName(id.name) {
+		return container.InspectResponse{}, box{}, contract.Config{Name: id.name, Network: contract.NetworkBridge}.Validate()
+	}
+	found, err := p.engine.Inspect(ctx, id.container())
+	if errors.Is(err, engine.ErrNotFound) {
+		return found, box{}, missing(address)
+	}
+	if err != nil {
+		return found, box{}, err
+	}
+	b, err := readBox(found)
+	return found, b, err
+}
+
+func missing(address string) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("there is no sandbox %q", address),
+		Hint:   fmt.Sprintf("dockerbox up %s makes it; dockerbox ps lists those there are", address),
+		Err:    engine.ErrNotFound,
+	}
+}

@@ -1,0 +1,161 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/pkg/jsonmessage"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/image"
+	"github.com/hermes-dockerbox/dockerbox/internal/agentbin"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+)
+
+// preparedImage is what must be known of an image before a sandbox can be made of it.
+type preparedImage struct {
+	user        string // as commands run by default; never empty
+	home        string // of user, by the image's own /etc/passwd; empty when it has no entry
+	agentVolume string
+}
+
+// maxPasswd bounds /etc/passwd: images are other people's.
+const maxPasswd = 1 << 20
+
+// prepare looks into the image, pulling it first when it is not here, and fills the daemon's agent volume. What it learnt is kept by
+// image id: a container that is created and never started costs about 100 ms.
+func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedImage, error) {
+	found, err := p.engine.Image(ctx, ref)
+	if errors.Is(err, engine.ErrNotFound) {
+		if err = p.pull(ctx, ref); err == nil {
+			found, err = p.engine.Image(ctx, ref)
+		}
+	}
+	if err != nil {
+		return preparedImage{}, err
+	}
+	user := wantUser
+	if user == "" && found.Config != nil {
+		user = found.Config.User
+	}
+	if user == "" {
+		user = "root"
+	}
+	key := found.ID + " " + user
+	p.mu.Lock()
+	ready, ok := p.prepared[key]
+	p.mu.Unlock()
+	if ok {
+		return ready, nil
+	}
+	ready, err = p.inspectImage(ctx, found.ID, found.Architecture, user)
+	if err != nil {
+		return ready, err
+	}
+	p.mu.Lock()
+	p.prepared[key] = ready
+	p.mu.Unlock()
+	return ready, nil
+}
+
+// inspectImage uses a container that never runs: to read the image's passwd and to write into the agent volume.
+func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string) (preparedImage, error) {
+	agent, err := agentbin.Binary(arch)
+	if err != nil {
+		return preparedImage{}, &contract.BackendError{
+			Reason: "there is no agent to put into a sandbox: " + err.Error(),
+			Hint:   "build dockerbox with make build, and use an image for amd64 or arm64", Err: err,
+		}
+	}
+	sum, err := agentbin.Digest(arch)
+	if err != nil {
+		return preparedImage{}, err
+	}
+	ready := preparedImage{user: user, agentVolume: "dockerbox-agent-" + sum[:12]}
+	labels := map[string]string{labelKind: kindAgent}
+	if _, err := p.engine.CreateVolume(ctx, ready.agentVolume, labels); err != nil {
+		return ready, err
+	}
+	helper, err := p.engine.Create(ctx, "", &container.Config{
+		Image: imageID, Entrypoint: []string{agentDir + "/agent"}, Labels: map[string]string{labelKind: kindHelper},
+	}, &container.HostConfig{
+		NetworkMode: "none",
+		Mounts: []mount.Mount{{
+			Type: mount.TypeVolume, Source: ready.agentVolume, Target: agentDir, VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+		}},
+	})
+	if err != nil {
+		return ready, err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
+		defer cancel()
+		if err := p.engine.Remove(ctx, helper); err != nil {
+			p.logf("removing a helper container: %v", err)
+		}
+	}()
+	if err := p.fill(ctx, helper, agent); err != nil {
+		return ready, err
+	}
+	passwd, err := p.engine.ReadFile(ctx, helper, "/etc/passwd", maxPasswd)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return ready, err
+	}
+	a, ok := lookup(passwd, user)
+	if !ok {
+		return ready, &contract.BackendError{
+			Reason: fmt.Sprintf("the image has no user %q", user),
+			Hint:   "choose one of its users with --user, or a number",
+		}
+	}
+	if a.known {
+		ready.home = a.home
+	}
+	return ready, nil
+}
+
+// fill puts the agent into its volume unless it is there already, whole. The volume is named by the agent's digest, so a file of the
+// right size is the right file; half of one is written again.
+func (p *Provider) fill(ctx context.Context, helper string, agent []byte) error {
+	size, err := p.engine.FileSize(ctx, helper, agentDir+"/agent")
+	switch {
+	case err == nil && size == int64(len(agent)):
+		return nil
+	case err != nil && !errors.Is(err, engine.ErrNotFound):
+		return err
+	}
+	const executable = 0o755
+	return p.engine.WriteFile(ctx, helper, agentDir, "agent", executable, agent)
+}
+
+// localOnly reports whether ref is one of our own tags, which are built and never published under that name.
+func localOnly(ref string) bool { return strings.HasPrefix(ref, "dockerbox/") }
+
+func (p *Provider) pull(ctx context.Context, ref string) error {
+	if localOnly(ref) {
+		hint := "build it first, or choose another image with --image"
+		if ref == image.TerminalTag {
+			hint = "make image builds it, or choose another image with --image"
+		}
+		return &contract.BackendError{Reason: "the image " + ref + " is not on this daemon", Hint: hint, Err: engine.ErrNotFound}
+	}
+	p.logf("pulling %s", ref)
+	err := p.engine.Pull(ctx, ref, func(m jsonmessage.JSONMessage) {
+		step := Progress{Image: ref, ID: m.ID, Status: m.Status}
+		if m.Progress != nil {
+			step.Current, step.Total = m.Progress.Current, m.Progress.Total
+		}
+		p.progress(step)
+	})
+	if err != nil && !errors.Is(err, engine.ErrUnreachable) {
+		return &contract.BackendError{
+			Reason: fmt.Sprintf("the image %s is neither on this daemon nor can it be pulled: %v", ref, err),
+			Hint:   "check its name and your network, or choose another image with --image", Err: err,
+		}
+	}
+	return err
+}

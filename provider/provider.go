@@ -1,0 +1,225 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	dockerimage "github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/jsonmessage"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/environment"
+	"github.com/hermes-dockerbox/dockerbox/image"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+)
+
+// Name is the value of terminal.backend that selects dockerbox.
+const Name = "dockerbox"
+
+// Endpoint chooses the daemon; the zero value decides as the docker CLI does.
+type Endpoint = engine.Endpoint
+
+// containers is what the provider needs of the engine.
+type containers interface {
+	Address() string
+	CLIArgs() []string
+	Close() error
+	Ping(context.Context) (string, error)
+	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (string, error)
+	Start(ctx context.Context, id string) error
+	Inspect(ctx context.Context, id string) (container.InspectResponse, error)
+	List(ctx context.Context, labels ...string) ([]container.Summary, error)
+	Remove(ctx context.Context, id string) error
+	ReadFile(ctx context.Context, id, path string, limit int64) ([]byte, error)
+	FileSize(ctx context.Context, id, path string) (int64, error)
+	WriteFile(ctx context.Context, id, dir, name string, mode int64, data []byte) error
+	Exec(ctx context.Context, id, user string, argv []string) (*engine.Stream, error)
+	Image(ctx context.Context, ref string) (dockerimage.InspectResponse, error)
+	Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error
+	CreateVolume(ctx context.Context, name string, labels map[string]string) (bool, error)
+	RemoveVolume(ctx context.Context, name string) error
+}
+
+var _ containers = (*engine.Engine)(nil)
+
+// Provider makes, finds and removes sandboxes on one daemon. Safe for concurrent use.
+type Provider struct {
+	engine   containers
+	endpoint Endpoint
+	version  string
+	logf     func(string, ...any)
+	progress func(Progress)
+	now      func() time.Time
+
+	mu       sync.Mutex
+	prepared map[string]preparedImage // by image id and user
+}
+
+var _ contract.Provider = (*Provider)(nil)
+
+// Progress is one step of a pull. Current and Total are bytes, 0 when unknown; ID is the layer, empty for the whole image.
+type Progress struct {
+	Image, ID, Status string
+	Current, Total    int64
+}
+
+// Option replaces a collaborator.
+type Option func(*Provider)
+
+// WithLogf receives one line per noteworthy event; without it they are dropped.
+func WithLogf(logf func(format string, args ...any)) Option {
+	return func(p *Provider) { p.logf = logf }
+}
+
+// WithProgress receives the progress of pulls, in order, from the goroutine that waits for the pull.
+func WithProgress(report func(Progress)) Option { return func(p *Provider) { p.progress = report } }
+
+// WithVersion is this program's version, for labels and the agent's log. Default "dev".
+func WithVersion(version string) Option { return func(p *Provider) { p.version = version } }
+
+// WithClock replaces the clock that labels are stamped with.
+func WithClock(now func() time.Time) Option { return func(p *Provider) { p.now = now } }
+
+// New makes a provider for the daemon that ep chooses. It reads the environment and docker's configuration; it does not connect.
+func New(ep Endpoint, options ...Option) (*Provider, error) {
+	p := &Provider{
+		endpoint: ep, version: "dev", now: time.Now, prepared: map[string]preparedImage{},
+		logf: func(string, ...any) {}, progress: func(Progress) {},
+	}
+	for _, o := range options {
+		o(p)
+	}
+	e, err := engine.Open(ep)
+	if err != nil {
+		return nil, err
+	}
+	p.engine = e
+	return p, nil
+}
+
+// Close drops the provider's connections. Sandboxes and environments are not touched.
+func (p *Provider) Close() error { return p.engine.Close() }
+
+// Name implements [contract.Provider].
+func (p *Provider) Name() string { return Name }
+
+// DefaultCwd implements [contract.Provider]: each sandbox's own home.
+func (p *Provider) DefaultCwd() string { return contract.HomeDirectory }
+
+// SupportsStreams implements [contract.Provider].
+func (p *Provider) SupportsStreams() bool { return true }
+
+// Probe implements [contract.Provider]: does the daemon answer, and is the default image there.
+func (p *Provider) Probe(ctx context.Context) contract.Health {
+	version, err := p.engine.Ping(ctx)
+	if err != nil {
+		return health(contract.Unavailable, err)
+	}
+	if _, err := p.engine.Image(ctx, image.TerminalTag); err != nil {
+		return contract.Health{
+			Status: contract.NeedsSetup,
+			Detail: "the daemon answers, but the image " + image.TerminalTag + " is not built yet",
+			Hint:   "run make image in the dockerbox repository, or choose another image",
+		}
+	}
+	return contract.Health{Status: contract.Ready, Detail: fmt.Sprintf("Docker API %s at %s", version, p.engine.Address())}
+}
+
+// CreateEnvironment implements [contract.Provider].
+func (p *Provider) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
+	if faults := cfg.Validate(); faults != nil {
+		return nil, faults
+	}
+	if cfg.Image == "" {
+		cfg.Image = image.TerminalTag
+	}
+	b, err := p.ensure(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	cfg.Recreate = false // a revival later is not a second request to replace
+	return p.connect(ctx, b, cfg, cwd)
+}
+
+// connect opens the environment of a running box. A box that was made for this and cannot be connected to is removed again.
+func (p *Provider) connect(ctx context.Context, b box, cfg contract.Config, cwd string) (contract.Environment, error) {
+	env, err := environment.Connect(ctx, environment.Options{
+		Container: b.container(p), Info: b.info(), Account: b.record.User, Home: b.record.Home, Cwd: cwd, Version: p.version,
+		Prefix: func(id string) environment.Prefix { return p.prefix(id, b.id) },
+		Revive: func(ctx context.Context) (environment.Container, contract.Info, error) {
+			p.logf("sandbox %s is not running any more: starting it again", b.id)
+			again, err := p.ensure(ctx, cfg)
+			return again.container(p), again.info(), err
+		},
+		Release: func(ctx context.Context, remove bool) error { return p.release(ctx, b, remove) },
+	})
+	if err != nil {
+		if b.created {
+			p.discard(ctx, b)
+		}
+		return nil, err
+	}
+	return env, nil
+}
+
+// prefix finds what the exec_prefix argv is made of.
+func (p *Provider) prefix(containerID string, id identity) environment.Prefix {
+	f := environment.Prefix{ContainerID: containerID, CLIArgs: p.engine.CLIArgs(), Name: id.String()}
+	if docker, err := exec.LookPath("docker"); err == nil {
+		if f.Docker, err = filepath.Abs(docker); err == nil {
+			return f
+		}
+		f.Docker = ""
+	}
+	if self, err := os.Executable(); err == nil {
+		f.Self = []string{self}
+		switch {
+		case p.endpoint.Context != "":
+			f.Self = append(f.Self, "--context", p.endpoint.Context)
+		case p.engine.Address() != "":
+			f.Self = append(f.Self, "--host", p.engine.Address())
+		}
+	}
+	return f
+}
+
+// release is what an environment's Cleanup does to the container.
+func (p *Provider) release(ctx context.Context, b box, remove bool) error {
+	if b.record.Persistent && !remove {
+		return nil
+	}
+	return p.engine.Remove(ctx, b.id.container())
+}
+
+// discardLimit bounds the clean-up after a failure; the caller's own context may be over by then.
+const discardLimit = 20 * time.Second
+
+// discard removes what this process made for a sandbox that did not come to life.
+func (p *Provider) discard(ctx context.Context, b box) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
+	defer cancel()
+	if b.containerID != "" {
+		if err := p.engine.Remove(ctx, b.containerID); err != nil {
+			p.logf("after a failed creation: %v", err)
+		}
+	}
+	if b.madeHome {
+		if err := p.engine.RemoveVolume(ctx, b.id.home()); err != nil {
+			p.logf("after a failed creation: %v", err)
+		}
+	}
+}
+
+func health(status contract.HealthStatus, err error) contract.Health {
+	h := contract.Health{Status: status, Detail: err.Error()}
+	if b, ok := asBackend(err); ok {
+		h.Hint = b.Hint
+	}
+	return h
+}

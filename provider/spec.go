@@ -1,0 +1,150 @@
+package provider
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+// Labels every object of dockerbox's carries. They are how it finds its own, and all it ever touches.
+const (
+	labelPrefix  = "dev.dockerbox."
+	labelName    = labelPrefix + "name"
+	labelProfile = labelPrefix + "profile"
+	labelTask    = labelPrefix + "task"
+	labelSpec    = labelPrefix + "spec"    // digest of everything that shapes the container
+	labelConfig  = labelPrefix + "config"  // record, as JSON: what the digest was made of, so differences can be named
+	labelOwner   = labelPrefix + "owner"   // who made it
+	labelCreated = labelPrefix + "created" // RFC 3339
+	labelKind    = labelPrefix + "kind"    // of a volume or helper: one of the kinds below
+)
+
+// Kinds of objects that are not sandboxes.
+const (
+	kindHome   = "home"
+	kindAgent  = "agent"
+	kindHelper = "helper"
+)
+
+// agentDir is where the agent volume is mounted.
+const agentDir = "/.dockerbox"
+
+// capabilities is what remains after dropping all: enough for apt, sudo and su to work as people expect (files of other owners, file
+// modes and capabilities, switching accounts) and for the agent to end any process.
+var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL", "SETFCAP", "SETGID", "SETUID", "AUDIT_WRITE", "NET_BIND_SERVICE"}
+
+// record is what shapes a container, as kept in its label.
+type record struct {
+	Image      string            `json:"image"`
+	User       string            `json:"user"`
+	Home       string            `json:"home,omitempty"` // mount point of the home volume; empty without one
+	CPUs       float64           `json:"cpus"`
+	MemoryMB   int64             `json:"memory_mb"`
+	PIDs       int64             `json:"pids"`
+	ShmBytes   int64             `json:"shm_bytes"`
+	Network    string            `json:"network"`
+	Env        map[string]string `json:"env,omitempty"`
+	Persistent bool              `json:"persistent"`
+	Agent      string            `json:"agent"` // the agent volume
+}
+
+func (r record) encode() string {
+	text, err := json.Marshal(r)
+	if err != nil { // it holds nothing JSON cannot carry: Validate refuses NaN
+		panic(err)
+	}
+	return string(text)
+}
+
+// digest is the value of labelSpec. Maps encode in order, so equal records have equal digests.
+func (r record) digest() string {
+	sum := sha256.Sum256([]byte(r.encode()))
+	return hex.EncodeToString(sum[:])
+}
+
+// facts are the inputs of a spec that are not settings.
+type facts struct {
+	agentVolume string
+	user        string // resolved: never empty
+	home        string // where the home volume goes; empty for none
+	owner       string
+	version     string
+	created     time.Time
+}
+
+// spec is a container before it exists.
+type spec struct {
+	id     identity
+	record record
+	config *container.Config
+	host   *container.HostConfig
+}
+
+// newSpec decides what a sandbox's container looks like. It is pure: the same cfg and facts give the same spec.
+func newSpec(cfg contract.Config, f facts) spec {
+	s := spec{id: identity{cfg.Profile, cfg.Name}}
+	s.record = record{
+		Image: cfg.Image, User: f.user, Home: f.home,
+		CPUs: cfg.CPUs, MemoryMB: cfg.MemoryMB, PIDs: cfg.PIDs, ShmBytes: cfg.ShmBytes,
+		Network: cfg.Network, Env: cfg.Env, Persistent: cfg.Persistent, Agent: f.agentVolume,
+	}
+	var env []string
+	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
+		env = append(env, name+"="+cfg.Env[name])
+	}
+	s.config = &container.Config{
+		Image:    cfg.Image,
+		User:     f.user,
+		Hostname: s.id.hostname(),
+		Env:      env,
+		// The agent keeps the container alive: the image need have nothing but bash, and no entry point of its own gets in the way.
+		Entrypoint: []string{agentDir + "/agent"},
+		Cmd:        []string{"idle"},
+		Labels: map[string]string{
+			labelName: cfg.Name, labelProfile: cfg.Profile, labelTask: cfg.Task,
+			labelSpec: s.record.digest(), labelConfig: s.record.encode(),
+			labelOwner: f.owner, labelCreated: f.created.UTC().Format(time.RFC3339),
+			ocispec.AnnotationTitle:         "dockerbox sandbox " + s.id.String(),
+			ocispec.AnnotationVersion:       f.version,
+			ocispec.AnnotationBaseImageName: cfg.Image,
+		},
+	}
+	withInit := true
+	s.host = &container.HostConfig{
+		Init:        &withInit,
+		CapDrop:     []string{"ALL"},
+		CapAdd:      capabilities,
+		NetworkMode: container.NetworkMode(cfg.Network),
+		ShmSize:     cfg.ShmBytes,
+		Mounts:      s.mounts(f),
+	}
+	s.host.NanoCPUs = int64(cfg.CPUs * 1e9)
+	s.host.Memory = cfg.MemoryMB << 20
+	if cfg.PIDs > 0 {
+		pids := cfg.PIDs
+		s.host.PidsLimit = &pids
+	}
+	return s
+}
+
+// mounts are the agent, read-only, and the home when it is kept.
+func (s spec) mounts(f facts) []mount.Mount {
+	all := []mount.Mount{{
+		Type: mount.TypeVolume, Source: f.agentVolume, Target: agentDir, ReadOnly: true,
+		VolumeOptions: &mount.VolumeOptions{NoCopy: true},
+	}}
+	if f.home != "" {
+		// Copy-up happens once, when the volume is new: the image's home, with its owner and mode.
+		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: s.id.home(), Target: f.home})
+	}
+	return all
+}
