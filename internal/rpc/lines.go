@@ -1,0 +1,172 @@
+package rpc
+
+import (
+	"bufio"
+	"encoding/base64"
+	"errors"
+	"io"
+	"strconv"
+	"sync"
+)
+
+// errLineTooLong is returned for a line above the limit, after it was read to its end: the next line can be read.
+var errLineTooLong = errors.New("line is longer than the limit")
+
+// lineReader cuts a stream into lines. Not safe for concurrent use.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+}
+
+// readBuffer holds a full stdin or output notification, so that the common lines are never copied.
+const readBuffer = 128 << 10
+
+func newLineReader(r io.Reader, limit int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, readBuffer), max: limit}
+}
+
+// next returns a line without its end, valid until the next call. A last line without an end is a line too. Memory grows only
+// with bytes that arrived.
+func (l *lineReader) next() ([]byte, error) {
+	line, err := l.r.ReadSlice('\n')
+	if errors.Is(err, bufio.ErrBufferFull) {
+		line, err = l.long(line)
+	}
+	if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
+		return nil, err
+	}
+	if n := len(line); n > 0 && line[n-1] == '\n' {
+		line = line[:n-1]
+	}
+	if len(line) > l.max {
+		return nil, errLineTooLong
+	}
+	return line, nil
+}
+
+// long collects a line that does not fit the read buffer, and throws it away once it is above the limit.
+func (l *lineReader) long(start []byte) ([]byte, error) {
+	line := append(make([]byte, 0, 2*len(start)), start...)
+	tooLong := false
+	for {
+		part, err := l.r.ReadSlice('\n')
+		if tooLong = tooLong || len(line)+len(part) > l.max+1; tooLong {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+		case tooLong && (err == nil || errors.Is(err, io.EOF)):
+			return nil, errLineTooLong
+		default:
+			return line, err
+		}
+	}
+}
+
+// lineWriter sends whole lines, each in one write. Safe for concurrent use. The first error is final and closes broken.
+type lineWriter struct {
+	mu     sync.Mutex
+	w      io.Writer
+	err    error
+	broken chan struct{}
+}
+
+func newLineWriter(w io.Writer) *lineWriter { return &lineWriter{w: w, broken: make(chan struct{})} }
+
+func (l *lineWriter) write(line []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err != nil {
+		return l.err
+	}
+	if _, l.err = l.w.Write(line); l.err != nil {
+		close(l.broken)
+	}
+	return l.err
+}
+
+// buffers holds scratch space for lines. A buffer that grew past keepBuffer is left to the collector.
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+
+const keepBuffer = 256 << 10
+
+// send builds a line in scratch space and writes it.
+func (l *lineWriter) send(build func([]byte) []byte) error {
+	p := buffers.Get().(*[]byte)
+	b := append(build((*p)[:0]), '\n')
+	err := l.write(b)
+	l.recycle(p, b)
+	return err
+}
+
+func (*lineWriter) recycle(p *[]byte, b []byte) {
+	if cap(b) <= keepBuffer {
+		*p = b
+		buffers.Put(p)
+	}
+}
+
+// notify sends a notification whose params are encoded by encoding/json.
+func (l *lineWriter) notify(method string, params any) error {
+	encoded := mustMarshal(params)
+	return l.send(func(b []byte) []byte { return appendMessage(b, 0, method, encoded) })
+}
+
+// appendMessage encodes a request, or a notification when id is 0.
+func appendMessage(b []byte, id int64, method string, params []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0",`...)
+	if id != 0 {
+		b = append(b, `"id":`...)
+		b = strconv.AppendInt(b, id, 10)
+		b = append(b, ',')
+	}
+	b = append(b, `"method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":`...)
+	b = append(b, params...)
+	return append(b, '}')
+}
+
+// appendChunk encodes an output or stdin notification without a detour of data through encoding/json.
+func appendChunk(b []byte, method string, call int64, data []byte, eof bool) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":{"call":`...)
+	b = strconv.AppendInt(b, call, 10)
+	b = append(b, `,"data":"`...)
+	b = base64.StdEncoding.AppendEncode(b, data)
+	b = append(b, '"')
+	if eof {
+		b = append(b, `,"eof":true`...)
+	}
+	return append(b, `}}`...)
+}
+
+// appendCredit encodes a credit notification.
+func appendCredit(b []byte, call, n int64) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":"credit","params":{"call":`...)
+	b = strconv.AppendInt(b, call, 10)
+	b = append(b, `,"bytes":`...)
+	b = strconv.AppendInt(b, n, 10)
+	return append(b, `}}`...)
+}
+
+// appendResult encodes an answer.
+func appendResult(b []byte, id int64, result []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = strconv.AppendInt(b, id, 10)
+	b = append(b, `,"result":`...)
+	b = append(b, result...)
+	return append(b, '}')
+}
+
+// appendError encodes an answer that is an error. id is JSON: a number, a string or null.
+func appendError(b []byte, id []byte, e *errorObject) []byte {
+	b = append(b, `{"jsonrpc":"2.0","id":`...)
+	b = append(b, id...)
+	b = append(b, `,"error":`...)
+	b = append(b, mustMarshal(e)...)
+	return append(b, '}')
+}
