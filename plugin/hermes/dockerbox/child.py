@@ -1,0 +1,334 @@
+"""One `dockerbox serve --stdio` process, from its first line to its end.
+
+Two threads belong to it: one reads its answers and hands each to the call it belongs to, one carries its log to Hermes's. Both are
+daemons and end when the process does; the process ends when its stdin closes, which the kernel does for a Hermes that was killed.
+"""
+
+import contextlib
+import itertools
+import json
+import logging
+import os
+import select
+import subprocess
+import threading
+import time
+from collections import deque
+
+from .faults import Fault, from_error
+from .version import PROTOCOL, VERSION
+
+logger = logging.getLogger(__name__)
+
+# A child that takes no input for this long, in seconds, is not coming back.
+WRITE_PATIENCE = 10.0
+
+# How long, in seconds, a child whose output ended may take to exit before it is killed.
+EXIT_PATIENCE = 5.0
+
+# A line longer than this many bytes cannot be an answer: the protocol's own limit is lower.
+LINE_LIMIT = 128 << 20
+
+# What is kept of a log line and of a line that is no answer, in bytes.
+LOG_LINE = 2000
+
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class Child:
+    """A running child. Any thread may send; answers arrive on the reader thread, so what a call does there must not block.
+
+    A call is an object with ``finish(result, fault)`` and, for `execute`, ``output(message)`` and ``credit(message)``.
+    """
+
+    def __init__(self, argv):
+        """Start the process; a Fault when it cannot be. :meth:`greet` makes it usable."""
+        self.argv = tuple(argv)
+        self.hello = None  # the first line's params
+        self.lost = None  # the Fault that ended it; set once, before any call is finished with it
+        self._ids = itertools.count(1)
+        self._calls = {}
+        self._calls_lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._greeted = threading.Event()
+        self._gone = threading.Event()  # after lost
+        self._retired = False
+        self._last_words = deque(maxlen=3)
+        try:
+            # bufsize 0: a forked copy of Hermes must be able to let go of these pipes without taking a buffer's lock.
+            # A session of its own: ^C in Hermes's terminal interrupts a command, not the connection.
+            self._process = subprocess.Popen(
+                self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True
+            )
+        except OSError as error:
+            raise Fault(f"cannot start {self.argv[0]}: {error.strerror or error}", "see `hermes doctor`", lost=True) from error
+        with contextlib.suppress(OSError, AttributeError):  # not on Windows: writes block there
+            os.set_blocking(self._process.stdin.fileno(), False)
+        self._log_thread = threading.Thread(target=self._log, name="dockerbox-log", daemon=True)
+        self._log_thread.start()
+        threading.Thread(target=self._read, name="dockerbox-answers", daemon=True).start()
+
+    @property
+    def pid(self):
+        """Process id of the child."""
+        return self._process.pid
+
+    def greet(self, patience):
+        """Wait for the child's first line and agree on the protocol, within ``patience`` seconds; a Fault ends the child."""
+        deadline = time.monotonic() + patience
+        if not self._greeted.wait(patience):
+            self.end(Fault(f"{self.argv[0]} did not greet within {patience:g} s", "run `dockerbox version` to see what it is", lost=True))
+        if self.lost:
+            raise self.lost
+        spoken = self.hello.get("protocol")
+        if spoken != PROTOCOL:
+            fault = Fault(
+                f"this plugin ({VERSION}) speaks protocol {PROTOCOL}, but {self.argv[0]} ({self.version}) speaks protocol {spoken}",
+                f"run `{self.argv[0]} plugin install` and restart Hermes, so that both are of one version",
+                lost=True,
+            )
+            self.end(fault)
+            raise fault
+        client = {"name": "hermes", "version": VERSION}
+        self.request("initialize", {"protocol": PROTOCOL, "client": client}, max(0.1, deadline - time.monotonic()))
+
+    @property
+    def version(self):
+        """The version the child greeted with, or "?"."""
+        return str((self.hello or {}).get("version") or "?")
+
+    def request(self, method, params, patience):
+        """Ask and wait at most ``patience`` seconds for the result; a Fault otherwise."""
+        answer = _Answer()
+        number = self.begin(method, params, answer)
+        if not answer.done.wait(patience):
+            self.forget(number)
+            raise Fault(f"dockerbox gave no answer to {method} within {patience:g} s", "see `hermes doctor`, then try again")
+        if answer.fault:
+            raise answer.fault
+        return answer.result
+
+    def begin(self, method, params, call):
+        """Send a request whose answer goes to ``call``; its number. A Fault means that nothing was started."""
+        number = next(self._ids)
+        with self._calls_lock:
+            if self.lost:
+                raise self.lost
+            self._calls[number] = call
+        call.number = number  # before it is sent: the answer may be faster than this thread
+        try:
+            self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        except Fault:
+            self.forget(number)
+            raise
+        return number
+
+    def notify(self, method, params):
+        """Send a notification; a Fault when the child is gone."""
+        self._send({"jsonrpc": "2.0", "method": method, "params": params})
+
+    def forget(self, number):
+        """Ignore whatever still comes for this request."""
+        with self._calls_lock:
+            self._calls.pop(number, None)
+        self._end_when_idle()
+
+    def retire(self):
+        """End the child as soon as no request is under way."""
+        self._retired = True
+        self._end_when_idle()
+
+    def end(self, fault):
+        """End the child now; every call under way finishes with ``fault``."""
+        self._lose(fault)
+        with contextlib.suppress(OSError):
+            self._process.kill()
+
+    def abandon(self):
+        """In a forked copy of this process: let go of the pipes. The threads and the child belong to the original."""
+        self.lost = Fault("the connection belongs to the process this one was forked from", lost=True)
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        self._process.returncode = 0  # not ours to wait for
+
+    def _send(self, message):
+        line = _encode(message).encode("ascii") + b"\n"
+        try:
+            taken = self._write(line)
+        except (OSError, ValueError) as error:  # ValueError: closed since
+            # Its end is under way and the reader knows more about it than this error does.
+            self._process.kill()
+            self._gone.wait(EXIT_PATIENCE)
+            raise (self.lost or Fault(f"the connection to dockerbox broke: {error}", "run the command again", lost=True)) from error
+        if not taken:
+            fault = Fault(f"dockerbox took no input for {WRITE_PATIENCE:g} s", "run the command again", lost=True)
+            self.end(fault)
+            raise fault
+
+    def _write(self, line):
+        """Write all of ``line``; False when it was not taken in time, and the child then has to go: no line may follow half a line."""
+        if not self._write_lock.acquire(timeout=WRITE_PATIENCE):
+            return False
+        try:
+            descriptor = self._process.stdin.fileno()
+            while True:
+                try:
+                    written = os.write(descriptor, line)
+                except BlockingIOError:
+                    written = 0
+                if written == len(line):
+                    return True
+                line = line[written:]
+                if not _writable(descriptor, WRITE_PATIENCE):
+                    return False
+        finally:
+            self._write_lock.release()
+
+    def _close_input(self):
+        """Tell the child that nothing follows. Never while another thread writes: its descriptor could be given out anew meanwhile."""
+        if self._write_lock.acquire(timeout=WRITE_PATIENCE):
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._write_lock.release()
+
+    def _read(self):
+        """Body of the reader thread."""
+        rest = []
+        size = 0
+        descriptor = self._process.stdout.fileno()
+        try:
+            while chunk := os.read(descriptor, 1 << 18):
+                *lines, tail = chunk.split(b"\n")
+                if lines:
+                    if rest:
+                        lines[0] = b"".join(rest) + lines[0]
+                    rest, size = [], 0
+                    for line in lines:
+                        if line:
+                            self._dispatch(line)
+                if tail:
+                    rest.append(tail)
+                    size += len(tail)
+                    if size > LINE_LIMIT:
+                        break
+        except (OSError, ValueError) as error:
+            logger.debug("reading from dockerbox ended: %s", error)
+        self._lose(self._ending())
+        self._gone.set()
+
+    def _ending(self):
+        """Why the output ended, with the child's own last words. Waits for its exit, so that it leaves no zombie."""
+        self._close_input()
+        try:
+            status = self._process.wait(EXIT_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        self._log_thread.join(1)  # what it said last is still in the pipe
+        words = "; ".join(self._last_words)
+        return Fault(
+            f"dockerbox serve ended with status {status}" + (f": {words}" if words else ""),
+            "run the command again; the sandbox and its files are still there",
+            lost=True,
+        )
+
+    def _dispatch(self, line):
+        """Hand one line to its call. Nothing a line holds may end the reader: all other calls depend on it."""
+        try:
+            message = json.loads(line)
+            method = message.get("method")
+            params = message.get("params")
+            if method == "output":
+                if call := self._calls.get(params["call"]):
+                    call.output(params)
+            elif method == "credit":
+                if call := self._calls.get(params["call"]):
+                    call.credit(params)
+            elif method == "hello":
+                self.hello = params if isinstance(params, dict) else {}
+                self._greeted.set()
+            elif method == "warning":
+                logger.warning("%s", params["text"])
+            elif method is None:
+                self._answer(message)
+        except Exception as error:
+            words = bytes(line[:LOG_LINE]).decode("utf-8", "replace")
+            if self.hello is None:
+                self._last_words.append(words[:200])
+            logger.warning("dockerbox sent a line that is no answer (%s: %s): %.200s", type(error).__name__, error, words)
+
+    def _answer(self, message):
+        with self._calls_lock:
+            call = self._calls.pop(message["id"], None)
+        if call is None:
+            if message["id"] is None:
+                logger.warning("dockerbox refused a message: %s", (message.get("error") or {}).get("message"))
+            return
+        error = message.get("error")
+        if error is not None:
+            call.finish(None, from_error(error if isinstance(error, dict) else {}))
+        else:
+            call.finish(message.get("result"), None)
+        if self._retired:
+            self._end_when_idle()
+
+    def _log(self):
+        """Body of the log thread."""
+        descriptor = self._process.stderr.fileno()
+        rest = b""
+        try:
+            while chunk := os.read(descriptor, 1 << 14):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._say(line)
+                if len(rest) > LOG_LINE:
+                    self._say(rest)
+                    rest = b""
+        except (OSError, ValueError) as error:
+            logger.debug("reading dockerbox's log ended: %s", error)
+        if rest:
+            self._say(rest)
+
+    def _say(self, line):
+        text = line[:LOG_LINE].decode("utf-8", "replace").strip()
+        if text:
+            self._last_words.append(text[:200])
+            logger.info("dockerbox: %s", text)
+
+    def _lose(self, fault):
+        with self._calls_lock:
+            if self.lost:
+                return
+            self.lost = fault
+            calls = list(self._calls.values())
+            self._calls.clear()
+        self._greeted.set()
+        for call in calls:
+            call.finish(None, fault)
+
+    def _end_when_idle(self):
+        if self._retired and not self._calls and not self.lost:
+            self._close_input()
+
+
+class _Answer:
+    """A call that only wants its result."""
+
+    def __init__(self):
+        self.done = threading.Event()
+        self.result = None
+        self.fault = None
+        self.number = 0
+
+    def finish(self, result, fault):
+        self.result, self.fault = result, fault
+        self.done.set()
+
+
+def _writable(descriptor, patience):
+    if not hasattr(select, "poll"):
+        return True  # Windows: the write itself blocks
+    poll = select.poll()
+    poll.register(descriptor, select.POLLOUT)
+    return bool(poll.poll(patience * 1000))

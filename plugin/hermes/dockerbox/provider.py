@@ -1,0 +1,279 @@
+"""The terminal backend ``dockerbox``: what Hermes asks before there is a sandbox, and how one is made."""
+
+import copy
+import logging
+import threading
+import time
+from collections.abc import Mapping
+
+import hermes_constants
+from agent.terminal_env_provider import TerminalEnvironmentProvider
+from hermes_cli.config import load_config_readonly
+
+from . import locate, settings
+from .client import Client
+from .environment import SandboxEnvironment
+from .faults import Fault
+from .host import connection_error
+from .identity import DEFAULT_SANDBOX, PROMPT_PROBE, identify, profile_id, session_key
+from .version import PROTOCOL, VERSION
+
+logger = logging.getLogger(__name__)
+
+# Hermes gives a probe about 2 s, of which the child keeps some for its own answer.
+PROBE_PATIENCE = 1.9
+
+_STATUSES = frozenset({"ready", "needs_setup", "unavailable"})
+
+
+class DockerboxProvider(TerminalEnvironmentProvider):
+    """See agent.terminal_env_provider; section numbers of the contract are in docs of the repository."""
+
+    is_remote = True
+    is_container = True
+    session_isolated_when_nonpersistent = True  # a sandbox is attached to by name: two ephemeral sessions must not share one
+
+    def __init__(self):
+        """Starts nothing and reads nothing: Hermes makes a provider whenever it loads the plugin."""
+        self._clients = {}
+        self._clients_lock = threading.Lock()
+        self._said = set()
+
+    # What Hermes reads while it decides or paints: no I/O, or as little as a stat.
+
+    @property
+    def name(self):
+        """The value of terminal.backend."""
+        return "dockerbox"
+
+    @property
+    def display_name(self):
+        """For pickers."""
+        return "dockerbox"
+
+    @property
+    def description(self):
+        """For pickers."""
+        return "Docker sandbox over one kept connection: fast commands, time-outs that kill, state that lasts"
+
+    @property
+    def env_description(self):
+        """For the prompt, when the sandbox could not be asked."""
+        return "a dockerbox sandbox (a Linux container)"
+
+    @property
+    def default_cwd(self):
+        """Where commands start: each sandbox's own home. Read by hosts after 0.22.2."""
+        return "~"
+
+    @property
+    def supports_streams(self):
+        """Environments have exec_prefix. Read by hosts after 0.22.2."""
+        return True
+
+    @property
+    def skip_container_guards(self):
+        """Whether a command can reach nothing of the host: not once host directories are asked for, nor when that is unknown."""
+        try:
+            return self.is_container and not settings.mounts_host_paths(_terminal())
+        except Exception:
+            logger.debug("the terminal settings cannot be read: guards stay on", exc_info=True)
+            return False
+
+    @property
+    def cache_path_base(self):
+        """None: no cache files are brought into the sandbox yet."""
+        return None
+
+    @property
+    def strip_env_keys(self):
+        """Nothing: dockerbox has no credentials of its own."""
+        return frozenset()
+
+    def is_available(self):
+        """Whether there is an executable to ask. No daemon, no network."""
+        try:
+            self._executable(self._settings())
+        except Exception:
+            logger.debug("dockerbox is not available", exc_info=True)
+            return False
+        return True
+
+    # Health.
+
+    def check_requirements(self, config):
+        """Whether commands can run now; an error that says what to do is logged when they cannot."""
+        status, detail = self._probe(self._settings(config))
+        if status != "ready":
+            logger.error("the dockerbox backend cannot be used: %s", detail)
+        return status == "ready"
+
+    def probe(self):
+        """``(status, detail)`` for the dashboard, within 2 s, never an exception."""
+        return self.probe_with_config({})
+
+    def probe_with_config(self, config):
+        """As :meth:`probe`, with settings a newer host passes."""
+        try:
+            return self._probe(self._settings(config))
+        except Exception as error:
+            logger.debug("the probe failed", exc_info=True)
+            return "unavailable", f"the probe failed: {error}"
+
+    def _probe(self, chosen):
+        deadline = time.monotonic() + PROBE_PATIENCE
+        try:
+            locate.find(chosen.binary)
+        except Fault as fault:
+            return "needs_setup", _sentence(fault.reason, fault.hint)
+        try:
+            child = self._client(chosen).child(PROBE_PATIENCE)
+            answer = child.request("probe", {}, max(0.1, deadline - time.monotonic()))
+        except Fault as fault:
+            return "unavailable", _sentence(fault.reason, fault.hint)
+        status = answer.get("status")
+        detail = _sentence(str(answer.get("detail") or ""), str(answer.get("hint") or ""))
+        return (status, detail) if status in _STATUSES else ("unavailable", detail)
+
+    def doctor_checks(self):
+        """Rows ``(ok, label, detail)`` for `hermes doctor`."""
+        chosen = self._settings()
+        try:
+            executable = self._executable(chosen)
+        except Fault as fault:
+            return [(False, "dockerbox executable", f"({_sentence(fault.reason, fault.hint)})")]
+        rows = [(True, "dockerbox executable", f"({executable.path}, by {executable.source})")]
+        try:
+            child = self._client(chosen).child(PROBE_PATIENCE)
+            rows.append((True, "dockerbox versions", f"(plugin {VERSION}, executable {child.version}, protocol {PROTOCOL})"))
+        except Fault as fault:
+            return [*rows, (False, "dockerbox versions", f"({_sentence(fault.reason, fault.hint)})")]
+        status, detail = self._probe(chosen)
+        rows.append((status == "ready", "Docker daemon", f"({detail or status})"))
+        rows += [(True, "dockerbox setting not in effect", f"({line})") for line in settings.not_honoured(_terminal(), {})]
+        rows += [(True, "dockerbox on this Hermes", f"({line})") for line in host_limits()]
+        return rows
+
+    # Set-up.
+
+    def setup_instructions(self):
+        """Lines for `hermes setup`."""
+        try:
+            executable = self._executable(self._settings())
+        except Fault as fault:
+            return [_sentence(fault.reason, ""), f"To get it: {fault.hint}."]
+        return [
+            f"dockerbox runs from {executable.path}.",
+            "The sandbox is made with the first command; `dockerbox up` makes it now and shows the image's progress.",
+            "See what the agent sees: dockerbox run default 'pwd'",
+        ]
+
+    def get_config_schema(self):
+        """The fields under terminal.backends.dockerbox. Asked by hosts after 0.22.2."""
+        return copy.deepcopy(settings.SCHEMA)
+
+    def resolve_config(self, config):
+        """A copy that the host may change. Asked by hosts after 0.22.2."""
+        return copy.deepcopy(config)
+
+    # Sandboxes.
+
+    def create_environment(self, *, cwd, timeout, task_id="default", container_config=None, **others):
+        """A sandbox for a task. ``others`` holds what need not be understood: an ``image``, which if not empty is that of some other
+        backend (the setting decides), and what later hosts add; of those only ``backend_config`` is used.
+        """
+        terminal = _terminal()
+        container = container_config if isinstance(container_config, Mapping) else {}
+        chosen = settings.backend_settings(terminal, others.get("backend_config"))
+        persistent = bool(container.get("container_persistent", True))
+        identity = identify(
+            task_id,
+            _profile(),
+            persistent=persistent,
+            main=chosen.sandbox or DEFAULT_SANDBOX,
+            shared_key=str(container.get("docker_shared_container_key") or "").strip(),
+        )
+        try:
+            config = settings.sandbox_config(identity, chosen, terminal, container)
+            client = self._client(chosen)
+        except Fault as fault:
+            raise connection_error(fault) from fault
+        self._say_once(settings.not_honoured(terminal, container))
+        self._say_once(host_limits())
+        return SandboxEnvironment(
+            client,
+            config,
+            cwd=cwd,
+            timeout=timeout,
+            forwarded=self._forwarded(terminal, container),
+            session=session_key(task_id) or None,
+            probe=task_id == PROMPT_PROBE,
+            keep=bool(container.get("docker_persist_across_processes", True)),
+        )
+
+    def retire(self):
+        """Let go of the children, each once it is idle. Environments made before start another when they need it."""
+        with self._clients_lock:
+            clients = list(self._clients.values())
+        for client in clients:
+            client.retire()
+
+    def _settings(self, config=None):
+        passed = config.get("backend_config") if isinstance(config, Mapping) else None
+        return settings.backend_settings(_terminal(), passed)
+
+    def _executable(self, chosen):
+        return locate.find(chosen.binary)
+
+    def _client(self, chosen):
+        argv = tuple(settings.serve_argv(self._executable(chosen).path, chosen))
+        with self._clients_lock:
+            if argv not in self._clients:
+                self._clients[argv] = Client(argv)
+            return self._clients[argv]
+
+    def _forwarded(self, terminal, container):
+        names = settings.forwarded_names(terminal, container)
+        if names and _routed():
+            self._say_once(["terminal.docker_forward_env: not forwarded to a routed profile, for the environment here is another's"])
+            return ()
+        return names
+
+    def _say_once(self, lines):
+        fresh = [line for line in lines if line not in self._said]
+        self._said.update(fresh)
+        if fresh:
+            logger.warning("dockerbox: %s", "; ".join(fresh))
+
+
+def host_limits():
+    """What the running Hermes cannot do for a plugin backend: a sentence each, none on a host that can."""
+    if hasattr(TerminalEnvironmentProvider, "default_cwd"):
+        return []
+    return [
+        "on this Hermes version a recorded `cd` into /home/… does not last between tool calls; the release after 0.22.2 lifts that",
+        "on this Hermes version Bot Desktop is refused for plugin backends; the release after 0.22.2 lifts that",
+    ]
+
+
+def _terminal():
+    """The ``terminal`` section of the active profile's configuration. Not to be changed: it is Hermes's own copy."""
+    section = load_config_readonly().get("terminal")
+    return section if isinstance(section, Mapping) else {}
+
+
+def _profile():
+    home = hermes_constants.get_hermes_home()
+    return profile_id(hermes_constants.profile_name_for_home(home), home)
+
+
+def _routed():
+    """Whether this call serves another profile than the one the process was started for."""
+    override = hermes_constants.get_hermes_home_override()
+    if not override:
+        return False
+    return hermes_constants.hermes_home_key(override) != hermes_constants.hermes_home_key(hermes_constants.get_process_hermes_home())
+
+
+def _sentence(reason, hint):
+    return f"{reason}: {hint}" if reason and hint else reason or hint
