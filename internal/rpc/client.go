@@ -144,6 +144,9 @@ func (c *Client) readHello(lines *lineReader) error {
 
 // handle routes one line. It never blocks on a consumer. An error ends the connection.
 func (c *Client) handle(line []byte) error {
+	if p, ok := parseChunk(line, methodOutput); ok {
+		return c.put(p)
+	}
 	var m envelope
 	if err := json.Unmarshal(line, &m); err != nil {
 		return fmt.Errorf("line of the server: %w", err)
@@ -156,9 +159,7 @@ func (c *Client) handle(line []byte) error {
 		if err := json.Unmarshal(m.Params, &p); err != nil {
 			return fmt.Errorf("output of the server: %w", err)
 		}
-		if w := c.find(p.Call); w != nil && w.stdout != nil {
-			return w.stdout.put(p.Data)
-		}
+		return c.put(p)
 	case methodCredit:
 		var p creditParams
 		if err := json.Unmarshal(m.Params, &p); err != nil {
@@ -173,6 +174,14 @@ func (c *Client) handle(line []byte) error {
 			return fmt.Errorf("warning of the server: %w", err)
 		}
 		c.warn(p.Text)
+	}
+	return nil
+}
+
+// put gives output to the call it belongs to.
+func (c *Client) put(p chunkParams) error {
+	if w := c.find(p.Call); w != nil && w.stdout != nil {
+		return w.stdout.put(p.Data)
 	}
 	return nil
 }

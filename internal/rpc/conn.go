@@ -68,6 +68,10 @@ func (c *conn) handle(ctx context.Context, line []byte) {
 	if len(line) == 0 {
 		return
 	}
+	if p, ok := parseChunk(line, methodStdin); ok {
+		c.feed(p)
+		return
+	}
 	var m envelope
 	if err := json.Unmarshal(line, &m); err != nil {
 		var syntax *json.SyntaxError
@@ -111,9 +115,7 @@ func (c *conn) notification(m envelope) {
 		if decodeParams(m.Params, &p) != nil {
 			return
 		}
-		if k := c.call(p.Call); k != nil && k.stdin != nil && !k.stdin.push(p.Data, p.EOF) {
-			k.breach(fault("stdin", fmt.Sprintf("more than %d bytes were sent without credit", InputWindow)))
-		}
+		c.feed(p)
 	case methodCredit:
 		var p creditParams
 		if decodeParams(m.Params, &p) != nil {
@@ -140,6 +142,13 @@ func (c *conn) notification(m envelope) {
 			}
 			k.cancel(cause)
 		}
+	}
+}
+
+// feed gives a command input.
+func (c *conn) feed(p chunkParams) {
+	if k := c.call(p.Call); k != nil && k.stdin != nil && !k.stdin.push(p.Data, p.EOF) {
+		k.breach(fault("stdin", fmt.Sprintf("more than %d bytes were sent without credit", InputWindow)))
 	}
 }
 
