@@ -51,9 +51,9 @@ func (c *conn) execute(ctx context.Context, k *call, raw json.RawMessage) ([]byt
 		res.Duration = time.Since(started)
 	}
 	if out != nil {
-		rest, last, dropped := out.finish()
-		res.Output = join(rest, last, res)
-		res.Dropped += dropped
+		// A provider keeps no output that it streamed, and leaves it to the stream's reader to say that the command was killed.
+		rest, dropped := out.finish()
+		res.Output, res.Dropped = append(rest, res.Output...), res.Dropped+dropped
 	}
 	k.mu.Lock()
 	broken := k.broken
@@ -70,30 +70,17 @@ func (c *conn) execute(ctx context.Context, k *call, raw json.RawMessage) ([]byt
 // stream makes the output of a call with a window.
 func (c *conn) stream(k *call, window int64) *output {
 	out := newOutput(window, func(chunk []byte) func() error {
-		p := buffers.Get().(*[]byte)
-		line := append(appendChunk((*p)[:0], methodOutput, k.id, chunk, false), '\n')
+		scratch := borrow()
+		line := append(appendChunk((*scratch)[:0], methodOutput, k.id, chunk, false), '\n')
 		return func() error {
-			err := c.out.write(line)
-			c.out.recycle(p, line)
-			return err
+			defer giveBack(scratch, line)
+			return c.out.write(line)
 		}
 	})
 	k.mu.Lock()
 	k.stdout = out
 	k.mu.Unlock()
 	return out
-}
-
-// join puts what the environment adds at the end, the line about a killed command, behind the output that was streamed.
-// The environment could not see whether that output ended its last line.
-func join(rest []byte, last byte, res contract.Result) []byte {
-	if len(res.Output) == 0 {
-		return rest
-	}
-	if (res.TimedOut || res.Interrupted) && last != 0 && last != '\n' && res.Output[0] != '\n' {
-		rest = append(rest, '\n')
-	}
-	return append(rest, res.Output...)
 }
 
 // faults lists what is wrong with the parameters themselves.
@@ -119,7 +106,7 @@ func (p *executeParams) faults() contract.Faults {
 		add("cwd", "must not contain a NUL byte")
 	}
 	if p.User != "" && !contract.ValidUser(p.User) {
-		f = append(f, faultUser(p.User).(contract.Faults)...)
+		f = append(f, faultUser(p.User)...)
 	}
 	if p.TimeoutMS < 0 || p.TimeoutMS > math.MaxInt64/int64(time.Millisecond) {
 		add("timeout_ms", "must be 0 (none) or a positive number of milliseconds")
@@ -154,6 +141,9 @@ func (p *executeParams) request(home string) contract.Request {
 	}
 	if p.Argv == nil {
 		req.Command = p.text()
+		if req.Command == "" { // a host may well run nothing; the contract takes an empty text for none
+			req.Command = ":"
+		}
 	}
 	req.Dir, req.FallbackDir = contract.CommandDirectory(p.dir(), home)
 	if p.Window == 0 && req.MaxOutput == 0 {

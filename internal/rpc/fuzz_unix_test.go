@@ -81,8 +81,8 @@ func (idle) Execute(ctx context.Context, r contract.Request) (contract.Result, e
 			return res, err
 		}
 	}
-	if ctx.Err() != nil {
-		return contract.Killed(res, context.Cause(ctx), r.Timeout), nil
+	if cause := context.Cause(ctx); cause != nil {
+		res = contract.Killed(res, cause, r.Timeout)
 	}
 	return res, nil
 }

@@ -5,6 +5,7 @@ package rpc
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
@@ -103,7 +104,8 @@ func (c *raw) end() {
 			c.t.Fatal("Serve did not end after its input did")
 		}
 	}
-	for range c.lines { //nolint:revive // drains until the reading goroutine is gone
+	for range c.lines { // until the reading goroutine is gone
+		continue
 	}
 }
 
@@ -139,6 +141,17 @@ func (c *raw) answer(id string) (line, []line) {
 		}
 		before = append(before, l)
 	}
+}
+
+// output is the output of a result.
+func (l line) output(t *testing.T) string {
+	t.Helper()
+	text, isText := l.Result["output"].(string)
+	b, err := base64.StdEncoding.DecodeString(text)
+	if !isText || err != nil {
+		t.Fatalf("no output in %+v %+v: %v", l.Result, l.Error, err)
+	}
+	return string(b)
 }
 
 // open greets the server and makes sandbox e1.

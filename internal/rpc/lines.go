@@ -32,7 +32,7 @@ func (l *lineReader) next() ([]byte, error) {
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line, err = l.long(line)
 	}
-	if err != nil && !(errors.Is(err, io.EOF) && len(line) > 0) {
+	if err != nil && (!errors.Is(err, io.EOF) || len(line) == 0) {
 		return nil, err
 	}
 	if n := len(line); n > 0 && line[n-1] == '\n' {
@@ -87,25 +87,33 @@ func (l *lineWriter) write(line []byte) error {
 	return l.err
 }
 
-// buffers holds scratch space for lines. A buffer that grew past keepBuffer is left to the collector.
-var buffers = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+// buffers holds scratch space for lines.
+var buffers sync.Pool
 
+// keepBuffer is the largest scratch space worth keeping; more is left to the collector.
 const keepBuffer = 256 << 10
+
+func borrow() *[]byte {
+	if b, ok := buffers.Get().(*[]byte); ok {
+		return b
+	}
+	return new([]byte)
+}
+
+// giveBack returns scratch space, with what it grew to.
+func giveBack(b *[]byte, grown []byte) {
+	if cap(grown) <= keepBuffer {
+		*b = grown
+		buffers.Put(b)
+	}
+}
 
 // send builds a line in scratch space and writes it.
 func (l *lineWriter) send(build func([]byte) []byte) error {
-	p := buffers.Get().(*[]byte)
-	b := append(build((*p)[:0]), '\n')
-	err := l.write(b)
-	l.recycle(p, b)
-	return err
-}
-
-func (*lineWriter) recycle(p *[]byte, b []byte) {
-	if cap(b) <= keepBuffer {
-		*p = b
-		buffers.Put(p)
-	}
+	scratch := borrow()
+	line := append(build((*scratch)[:0]), '\n')
+	defer giveBack(scratch, line)
+	return l.write(line)
 }
 
 // notify sends a notification whose params are encoded by encoding/json.

@@ -97,10 +97,14 @@ func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.
 	}
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return contract.Result{ExitCode: contract.ExitNotFound, Output: []byte(err.Error())}, nil
+		if _, err := fmt.Fprintln(cmd.Stdout, err); err != nil {
+			return contract.Result{}, err
 		}
-		return contract.Result{ExitCode: contract.ExitNotExecutable, Output: []byte(err.Error())}, nil
+		failure := contract.NotExecutable
+		if errors.Is(err, exec.ErrNotFound) {
+			failure = contract.NotFound
+		}
+		return contract.Result{ExitCode: failure.Status(), Output: kept.data}, nil
 	}
 	if feed != nil {
 		go func() { // ends with the input, or when the server closes it after the command
@@ -115,7 +119,11 @@ func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.
 	var status *exec.ExitError
 	switch {
 	case context.Cause(ctx) != nil:
-		return contract.Killed(res, context.Cause(ctx), req.Timeout), nil
+		res = contract.Killed(res, context.Cause(ctx), req.Timeout)
+		if req.Stdout != nil {
+			res.Output = nil
+		}
+		return res, nil
 	case errors.As(err, &status):
 		res.ExitCode = status.ExitCode()
 	case err != nil:

@@ -148,6 +148,6 @@ func bytesUnlessText(s string) []byte {
 	return []byte(s)
 }
 
-func faultUser(user string) error {
+func faultUser(user string) contract.Faults {
 	return fault("user", fmt.Sprintf("%.64q must be a name or number, optionally followed by \":\" and a group", user))
 }

@@ -31,7 +31,6 @@ type output struct {
 	pumped   chan struct{} // closed when the goroutine ended; nil before it started
 	released bool          // Write must not wait any more
 	finished bool
-	last     byte // the last byte written, for the joint with the line about a killed command
 	dropped  int64
 }
 
@@ -65,9 +64,6 @@ func (o *output) Write(p []byte) (int, error) {
 		default:
 			o.changed.Wait()
 		}
-	}
-	if len(p) > 0 {
-		o.last = p[len(p)-1]
 	}
 	return len(p), nil
 }
@@ -142,8 +138,8 @@ func (o *output) release() {
 	o.changed.Broadcast()
 }
 
-// finish ends the stream after the last Write and returns what was not sent. last is the final byte of all output, 0 for none.
-func (o *output) finish() (rest []byte, last byte, dropped int64) {
+// finish ends the stream after the last Write and returns what was not sent.
+func (o *output) finish() (rest []byte, dropped int64) {
 	o.mu.Lock()
 	o.finished = true
 	if o.hold != nil {
@@ -155,5 +151,5 @@ func (o *output) finish() (rest []byte, last byte, dropped int64) {
 	if pumped != nil {
 		<-pumped
 	}
-	return o.pending, o.last, o.dropped
+	return o.pending, o.dropped
 }

@@ -88,6 +88,12 @@ func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Re
 		res.Output = nil
 	case p.stdout != nil:
 		res.Output = append(whole, res.Output...)
+		// The server says it only in output that it sends whole.
+		if res.TimedOut {
+			res = contract.Killed(res, contract.ErrTimedOut, req.Timeout)
+		} else if res.Interrupted {
+			res = contract.Killed(res, contract.ErrInterrupted, req.Timeout)
+		}
 	}
 	return res, nil
 }

@@ -206,9 +206,8 @@ func TestShortCommandIsOneLine(t *testing.T) {
 		for _, b := range before {
 			got = append(got, b.Params.Data...)
 		}
-		rest, err := base64.StdEncoding.DecodeString(l.Result["output"].(string))
-		if got = append(got, rest...); err != nil || string(got) != "hi\n" {
-			t.Fatalf("output %q, %v", got, err)
+		if got = append(got, l.output(t)...); string(got) != "hi\n" {
+			t.Fatalf("output %q", got)
 		}
 		lines += 1 + len(before)
 	}
@@ -265,9 +264,8 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	for {
 		l := c.next()
 		if l.Method == "" {
-			rest, err := base64.StdEncoding.DecodeString(l.Result["output"].(string))
-			if got += len(rest); err != nil || got != 3000000 {
-				t.Fatalf("%d bytes in all, %v", got, err)
+			if got += len(l.output(t)); got != 3000000 {
+				t.Fatalf("%d bytes in all", got)
 			}
 			return
 		}
@@ -282,22 +280,23 @@ func TestWindowIsNeverExceeded(t *testing.T) {
 	}
 }
 
-// A killed command ends although the client gives no credit: by cancel, and by the command's own deadline.
+// A killed command ends although the client gives no credit: by cancel, and by the command's own deadline. The client of a stream has
+// the flags and says in its own words what happened.
 func TestKillDoesNotWaitForCredit(t *testing.T) {
 	for name, tc := range map[string]struct {
 		params, cause string
 		code          float64
-		says          string
+		flag          string
 	}{
-		"interrupt": {"", "interrupt", 130, "[Command interrupted]"},
-		"timeout":   {"", "timeout", 124, "[Command timed out after"},
-		"deadline":  {`,"timeout_ms":300`, "", 124, "[Command timed out after 300ms]"},
-		"other":     {"", "because", 130, "[Command interrupted]"},
+		"interrupt": {"", "interrupt", 130, "interrupted"},
+		"timeout":   {"", "timeout", 124, "timed_out"},
+		"deadline":  {`,"timeout_ms":300`, "", 124, "timed_out"},
+		"other":     {"", "because", 130, "interrupted"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := serveRaw(t, nil)
 			c.open()
-			c.send(`{"jsonrpc":"2.0","id":5,"method":"execute","params":{"env":"e1","command":"printf start; yes | tr -d '\\n'; sleep 60","window":65536` + tc.params + `}}`)
+			c.send(`{"jsonrpc":"2.0","id":5,"method":"execute","params":{"env":"e1","command":"yes","window":65536` + tc.params + `}}`)
 			if l := c.next(); l.Method != "output" {
 				t.Fatalf("got %+v", l)
 			}
@@ -305,17 +304,32 @@ func TestKillDoesNotWaitForCredit(t *testing.T) {
 				c.send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"cancel","params":{"call":5,"cause":%q}}`, tc.cause))
 			}
 			l, _ := c.answer("5")
-			if l.Error != nil || l.Result["returncode"] != tc.code {
-				t.Fatalf("got %v %+v", l.Result["returncode"], l.Error)
+			if l.Error != nil || l.Result["returncode"] != tc.code || l.Result[tc.flag] != true {
+				t.Fatalf("got %v %v %+v", l.Result["returncode"], l.Result[tc.flag], l.Error)
 			}
-			out, err := base64.StdEncoding.DecodeString(l.Result["output"].(string))
-			if err != nil || !strings.Contains(string(out), "\n"+tc.says) {
-				t.Fatalf("output ends %q, want a line of its own %q", out[max(0, len(out)-60):], tc.says)
+			out := l.output(t)
+			if strings.Contains(out, "[") {
+				t.Fatalf("output ends %q", out[max(0, len(out)-60):])
 			}
-			if len(out) > maxReleased+100 {
+			if len(out) > maxReleased {
 				t.Errorf("%d bytes were kept for a client that reads nothing", len(out))
 			}
 		})
+	}
+}
+
+// Output that is sent whole says itself that the command was killed.
+func TestKilledWithoutWindow(t *testing.T) {
+	c := serveRaw(t, nil)
+	c.open()
+	c.send(`{"jsonrpc":"2.0","id":5,"method":"execute","params":{"env":"e1","command":"printf so; sleep 60","timeout_ms":200}}`)
+	l, before := c.answer("5")
+	if out := l.output(t); len(before) > 0 || out != "so\n[Command timed out after 200ms]" {
+		t.Fatalf("got %q %+v", out, before)
+	}
+	c.send(`{"jsonrpc":"2.0","id":6,"method":"execute","params":{"env":"e1","command":""}}`)
+	if l, _ := c.answer("6"); l.Result["returncode"] != 0.0 || l.Result["output"] != "" {
+		t.Fatalf("an empty command: %+v %+v", l.Result, l.Error)
 	}
 }
 
@@ -339,7 +353,7 @@ func TestInputCredit(t *testing.T) {
 		}
 		c.send(`{"jsonrpc":"2.0","method":"stdin","params":{"call":5,"eof":true}}`)
 		l, _ := c.answer("5")
-		if out, _ := base64.StdEncoding.DecodeString(l.Result["output"].(string)); strings.TrimSpace(string(out)) != strconv.Itoa(sent) {
+		if out := l.output(t); strings.TrimSpace(out) != strconv.Itoa(sent) {
 			t.Fatalf("the command counted %s, %d were sent", out, sent)
 		}
 	})
