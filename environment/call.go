@@ -24,6 +24,7 @@ type call struct {
 	over    bool
 	exit    wire.Exit
 	err     error
+	input   error      // why standard input could not be read to its end
 	inputOK *sync.Cond // credit or over changed
 }
 
@@ -119,39 +120,49 @@ func (k *call) finish(x wire.Exit, err error) {
 	k.signal()
 }
 
-// feed copies in to the command until its end, within the credit the agent gives. It returns early, without an error, when the
-// command is over: one that does not read its input to the end is no fault. read is the error of in itself.
-func (k *call) feed(out *wire.Writer, in io.Reader) (read error) {
+// feed copies in to the command until its end, within the credit the agent gives. It ends early when the command is over: one that
+// does not read its input to the end is no fault.
+func (k *call) feed(out *wire.Writer, in io.Reader) {
 	buf := make([]byte, wire.MaxData)
 	for {
-		k.mu.Lock()
-		for k.credit == 0 && !k.over {
-			k.inputOK.Wait()
-		}
-		most, over := min(k.credit, len(buf)), k.over
-		k.mu.Unlock()
-		if over {
-			return nil
+		most := k.mayFeed(len(buf))
+		if most == 0 {
+			return
 		}
 		n, err := in.Read(buf[:most])
-		k.mu.Lock()
-		k.credit -= n
-		over = k.over
-		k.mu.Unlock()
-		if over {
-			return nil
-		}
+		frames := make([]wire.Frame, 0, 2)
 		if n > 0 {
-			if out.Write(wire.Frame{Type: wire.TypeInput, ID: k.id, Payload: buf[:n]}) != nil {
-				return nil // the reader finds out too and ends the call
-			}
+			frames = append(frames, wire.Frame{Type: wire.TypeInput, ID: k.id, Payload: buf[:n]})
 		}
 		if err != nil {
-			_ = out.Write(wire.Frame{Type: wire.TypeEnd, ID: k.id}) // as above
-			if errors.Is(err, io.EOF) {
-				return nil
-			}
-			return err
+			frames = append(frames, wire.Frame{Type: wire.TypeEnd, ID: k.id})
+		}
+		if !k.fed(n, err) || out.Write(frames...) != nil || err != nil {
+			return
 		}
 	}
+}
+
+// mayFeed waits until the agent takes input and returns how much, at most limit. 0 means that the command is over.
+func (k *call) mayFeed(limit int) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for k.credit == 0 && !k.over {
+		k.inputOK.Wait()
+	}
+	if k.over {
+		return 0
+	}
+	return min(k.credit, limit)
+}
+
+// fed accounts for what was read, before the agent hears of it, and reports whether the command still wants it.
+func (k *call) fed(n int, err error) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.credit -= n
+	if err != nil && !errors.Is(err, io.EOF) {
+		k.input = err
+	}
+	return !k.over
 }

@@ -154,9 +154,6 @@ func (c *conn) dispatch(f wire.Frame) error {
 	}
 	c.mu.Lock()
 	k := c.calls[f.ID]
-	if f.Type == wire.TypeExit {
-		delete(c.calls, f.ID)
-	}
 	c.mu.Unlock()
 	if k == nil {
 		return nil // it crossed with the end of its command
@@ -173,6 +170,9 @@ func (c *conn) dispatch(f wire.Frame) error {
 		if err != nil {
 			return err
 		}
+		c.mu.Lock()
+		delete(c.calls, f.ID) // not before: settle must find the call of an exit that cannot be read
+		c.mu.Unlock()
 		k.finish(x, nil)
 		return nil
 	default:

@@ -129,22 +129,11 @@ func (e *Environment) run(ctx context.Context, run wire.Run, stdin io.Reader, si
 		stop := context.AfterFunc(ctx, func() {
 			_ = c.out.Write(wire.Frame{Type: wire.TypeKill, ID: k.id}) // a broken stream ends the call anyway
 		})
-		fed := make(chan error, 1)
 		if stdin != nil {
-			go func() { fed <- k.feed(c.out, stdin) }()
+			go k.feed(c.out, stdin) // ends by itself: see Execute
 		}
 		exit, err := c.follow(ctx, k, sink)
 		stop()
-		select {
-		case readErr := <-fed:
-			if err == nil && readErr != nil {
-				err = &contract.BackendError{
-					Reason: "standard input could not be read: " + clean(readErr.Error()),
-					Hint:   "the command saw the end of its input there", Err: readErr,
-				}
-			}
-		default:
-		}
 		return exit, err
 	}
 }
@@ -159,15 +148,13 @@ func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, erro
 		pinged  time.Time
 		killed  = ctx.Done()
 		dead    <-chan time.Time // when a kill has taken too long
-		broken  bool             // the sink failed; drain so that the tree can end
-		sinkErr error
+		sinkErr error            // once set, output is dropped so that the tree can end
 	)
 	for {
 		pieces, over := k.take()
 		if len(pieces) > 0 {
-			if !broken {
+			if sinkErr == nil {
 				if sinkErr = sink.write(pieces); sinkErr != nil {
-					broken = true
 					_ = c.out.Write(wire.Frame{Type: wire.TypeKill, ID: k.id}) // a broken stream ends the call anyway
 				}
 			}
@@ -176,13 +163,7 @@ func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, erro
 			}
 		}
 		if over {
-			if k.err == nil && broken {
-				return k.exit, &contract.BackendError{
-					Reason: "output could not be passed on: " + clean(sinkErr.Error()),
-					Hint:   "the command was ended; its reader was gone", Err: sinkErr,
-				}
-			}
-			return k.exit, k.err
+			return k.exit, k.fault(sinkErr)
 		}
 		select {
 		case <-k.wake:
@@ -203,6 +184,28 @@ func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, erro
 			}
 			tick.Reset(pingEvery)
 		}
+	}
+}
+
+// fault is what went wrong around a command that is over, nil when nothing did. sink is the error of whoever took its output.
+func (k *call) fault(sink error) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.err != nil:
+		return k.err
+	case sink != nil:
+		return &contract.BackendError{
+			Reason: "output could not be passed on: " + clean(sink.Error()),
+			Hint:   "the command was ended; its reader was gone", Err: sink,
+		}
+	case k.input != nil:
+		return &contract.BackendError{
+			Reason: "standard input could not be read: " + clean(k.input.Error()),
+			Hint:   "the command saw the end of its input there", Err: k.input,
+		}
+	default:
+		return nil
 	}
 }
 

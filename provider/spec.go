@@ -76,6 +76,7 @@ type facts struct {
 	agentVolume string
 	user        string // resolved: never empty
 	home        string // where the home volume goes; empty for none
+	dir         string // where the exec_prefix argv starts: the account's home; empty leaves it to the image
 	owner       string
 	version     string
 	created     time.Time
@@ -102,10 +103,11 @@ func newSpec(cfg contract.Config, f facts) spec {
 		env = append(env, name+"="+cfg.Env[name])
 	}
 	s.config = &container.Config{
-		Image:    cfg.Image,
-		User:     f.user,
-		Hostname: s.id.hostname(),
-		Env:      env,
+		Image:      cfg.Image,
+		User:       f.user,
+		WorkingDir: f.dir,
+		Hostname:   s.id.hostname(),
+		Env:        env,
 		// The agent keeps the container alive: the image need have nothing but bash, and no entry point of its own gets in the way.
 		Entrypoint: []string{agentDir + "/agent"},
 		Cmd:        []string{"idle"},

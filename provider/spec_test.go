@@ -1,0 +1,192 @@
+package provider
+
+import (
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestSpecsMatchTheirGoldenFiles(t *testing.T) {
+	f := facts{
+		agentVolume: "dockerbox-agent-0123456789ab", user: "pn", home: "/home/pn", dir: "/home/pn",
+		owner: "me@here", version: "1.2.3", created: time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC),
+	}
+	base := contract.Defaults()
+	base.Image = "dockerbox/terminal:latest"
+	with := func(change func(*contract.Config, *facts)) func() (contract.Config, facts) {
+		return func() (contract.Config, facts) {
+			cfg, f := base, f
+			change(&cfg, &f)
+			return cfg, f
+		}
+	}
+	for name, in := range map[string]func() (contract.Config, facts){
+		"default": with(func(*contract.Config, *facts) {}),
+		"no-limits": with(func(c *contract.Config, _ *facts) {
+			c.CPUs, c.MemoryMB, c.PIDs, c.ShmBytes = 0, 0, 0, 0
+		}),
+		"ephemeral-offline": with(func(c *contract.Config, f *facts) {
+			c.Persistent, c.Network, f.home = false, contract.NetworkNone, ""
+		}),
+		"everything-set": with(func(c *contract.Config, f *facts) {
+			*c = contract.Config{
+				Name: "p:x", Profile: "work", Task: "t-1", Image: "debian:trixie", User: "4242:100", CPUs: 1.5, MemoryMB: 256, PIDs: 64,
+				ShmBytes: 64 << 20, Network: contract.NetworkBridge, Env: map[string]string{"B": "2 =x", "A": ""}, Persistent: true,
+			}
+			f.user, f.home, f.dir = "4242:100", "", ""
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSpec(in())
+			got, err := json.MarshalIndent(map[string]any{
+				"container": s.id.container(), "home": s.id.home(), "config": s.config, "host": s.host,
+			}, "", "  ")
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", name+".json")
+			if *update {
+				if err := os.WriteFile(golden, append(got, '\n'), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(strings.TrimSpace(string(want)), string(got)); diff != "" {
+				t.Fatalf("%s differs (go test ./provider -update writes it anew):\n%s", golden, diff)
+			}
+		})
+	}
+}
+
+// What the golden files cannot show: the promises about safety hold for every configuration.
+func TestSpecsKeepTheirPromises(t *testing.T) {
+	cfg := contract.Defaults()
+	cfg.Image = "x"
+	s := newSpec(cfg, facts{user: "pn", home: "/home/pn", agentVolume: "v"})
+	h := s.host
+	switch {
+	case h.Privileged, h.PublishAllPorts, len(h.PortBindings) > 0, len(h.Binds) > 0, len(h.Devices) > 0:
+		t.Error("a sandbox must publish nothing, bind nothing and hold no device")
+	case h.PidMode != "", h.IpcMode != "", h.UTSMode != "", h.UsernsMode != "" || h.NetworkMode == "host":
+		t.Error("a sandbox must not share a namespace with the host")
+	case len(h.CapDrop) != 1 || h.CapDrop[0] != "ALL":
+		t.Error("capabilities are added to none, not to Docker's default")
+	}
+	for _, c := range h.CapAdd {
+		switch c {
+		case "SYS_ADMIN", "SYS_PTRACE", "NET_ADMIN", "NET_RAW", "SYS_MODULE", "MKNOD", "ALL":
+			t.Errorf("capability %s has no business in a sandbox", c)
+		}
+	}
+	for _, m := range h.Mounts {
+		if strings.Contains(m.Source, "docker.sock") {
+			t.Error("the docker socket must never be inside")
+		}
+		if m.Target == agentDir && !m.ReadOnly {
+			t.Error("the agent must be read-only inside")
+		}
+	}
+}
+
+func TestSpecDigestFollowsWhatShapesTheContainer(t *testing.T) {
+	cfg := contract.Defaults()
+	one := newSpec(cfg, facts{owner: "a", version: "1", created: time.Unix(1, 0)})
+	two := newSpec(cfg, facts{owner: "b", version: "2", created: time.Unix(2, 0)})
+	if one.config.Labels[labelSpec] != two.config.Labels[labelSpec] {
+		t.Error("who made it, when and with which version must not count")
+	}
+	cfg.MemoryMB++
+	if three := newSpec(cfg, facts{}); three.config.Labels[labelSpec] == one.config.Labels[labelSpec] {
+		t.Error("memory must count")
+	}
+}
+
+func TestIdentitiesNeverMeet(t *testing.T) {
+	ids := []identity{
+		{"", "p:x"}, {"", "p_x"}, {"p", "x"}, {"", "p-x"}, {"", "P_x"}, {"p", "p_x"}, {"px", ""}, {"", "px"},
+		{"", strings.Repeat("a", 40)}, {"", strings.Repeat("a", 41)},
+	}
+	names, homes, hosts := map[string]identity{}, map[string]identity{}, map[string]identity{}
+	for _, id := range ids {
+		for _, m := range []struct {
+			seen map[string]identity
+			name string
+		}{{names, id.container()}, {homes, id.home()}, {hosts, id.hostname()}} {
+			if other, taken := m.seen[m.name]; taken {
+				t.Errorf("%v and %v are both %s", id, other, m.name)
+			}
+			m.seen[m.name] = id
+		}
+		if len(id.hostname()) > 63 {
+			t.Errorf("hostname %s is too long", id.hostname())
+		}
+		if id.name != "" && parseIdentity(id.String()) != id {
+			t.Errorf("%v does not survive as %q", id, id)
+		}
+	}
+}
+
+func TestLookupFollowsDockersRules(t *testing.T) {
+	passwd := []byte("root:x:0:0:root:/root:/bin/bash\n# a comment\nbroken:line\npn:x:1000:1000:,,,:/home/pn/:/bin/bash\nsvc:x:7:7::relative:/bin/sh\n1000x:x:8:8::/eight:/bin/sh\n")
+	for user, want := range map[string]struct {
+		home  string
+		known bool
+		ok    bool
+	}{
+		"pn": {"/home/pn", true, true}, "1000": {"/home/pn", true, true}, "pn:users": {"/home/pn", true, true},
+		"root": {"/root", true, true}, "0:0": {"/root", true, true},
+		"4242": {"", false, true}, "4242:0": {"", false, true},
+		"nobody": {"", false, false}, "broken": {"", false, false}, "#": {"", false, false}, "-1": {"", false, false},
+		"svc": {"relative", false, true}, "1000x": {"/eight", true, true}, "99999999999": {"", false, false},
+	} {
+		a, ok := lookup(passwd, user)
+		if ok != want.ok || a.known != want.known || a.home != want.home {
+			t.Errorf("%s: %+v %v, want %+v", user, a, ok, want)
+		}
+	}
+}
+
+func TestDriftNamesEachDifferenceAndNoValueOfEnv(t *testing.T) {
+	a := record{Image: "i", User: "pn", CPUs: 1, MemoryMB: 5120, Network: "bridge", Env: map[string]string{"KEEP": "1", "TOKEN": "hunter2", "OLD": "x"}, Persistent: true}
+	if d := drift(a, a); d != nil {
+		t.Errorf("no difference gave %q", d)
+	}
+	b := a
+	b.MemoryMB, b.Network, b.Env, b.Agent = 256, "none", map[string]string{"KEEP": "1", "TOKEN": "hunter3", "NEW": "y"}, "newer"
+	want := []string{"memory (MB) is 5120, wanted 256", "network is bridge, wanted none", "env differs in NEW, OLD, TOKEN"}
+	if diff := cmp.Diff(want, drift(a, b)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadBoxTellsForeignContainersApart(t *testing.T) {
+	s := newSpec(contract.Defaults(), facts{user: "pn"})
+	mine := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{ID: "abc", Name: "/" + s.id.container()}, Config: s.config}
+	b, err := readBox(mine)
+	if err != nil || b.id != s.id || b.record.User != "pn" || b.containerID != "abc" {
+		t.Fatalf("%+v %v", b, err)
+	}
+	for name, labels := range map[string]map[string]string{
+		"not dockerbox's": nil, "cannot be read": {labelName: "x", labelConfig: "{"},
+	} {
+		other := mine
+		other.Config = &container.Config{Labels: labels}
+		if _, err := readBox(other); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
