@@ -87,7 +87,7 @@ def execute(number, params, call):
     elif verb == "hang":
         while call.inbox.get()["method"] != "cancel":
             pass
-        result(number, returncode=130, output=b64(rest.encode() + b"\n[Command interrupted]"), interrupted=True)
+        result(number, returncode=130, output=b64(rest.encode()), interrupted=True)
     elif verb == "deaf":
         pass  # no answer ever, not even to a cancel
     elif verb == "die":
@@ -102,8 +102,6 @@ def execute(number, params, call):
         failure(number, -32000, rest, {"kind": "backend", "reason": rest, "hint": "start the daemon"})
     elif verb == "recreated":
         result(number, returncode=0, output="", environment_recreated=True, container_id="second", cwd="/home/pn")
-    elif verb == "backstop":
-        result(number, returncode=124, output=b64(b"partial\n[Command timed out after 3s]"), timed_out=True)
     else:
         result(number, returncode=127, output=b64(f"{verb}: not known to the fake".encode()))
     _calls.pop(number, None)

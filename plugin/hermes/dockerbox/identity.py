@@ -26,7 +26,10 @@ _PROCESS = os.urandom(4).hex()
 
 
 class Identity(NamedTuple):
-    """The identifying fields of a sandbox's configuration. ``task`` is empty for the profile's shared sandbox."""
+    """The identifying fields of a sandbox's configuration: ``name`` and ``profile`` tell it from all others, ``task`` is for people.
+
+    ``task`` is empty for the profile's shared sandbox.
+    """
 
     name: str
     profile: str
@@ -34,12 +37,15 @@ class Identity(NamedTuple):
 
 
 def identify(task_id, profile, *, persistent, main=DEFAULT_SANDBOX, shared_key=""):
-    """The sandbox for a task of a profile. ``main`` names the profile's shared sandbox, ``shared_key`` one shared across profiles."""
+    """The sandbox for a task of a profile. ``main`` names the profile's shared sandbox, ``shared_key`` one shared across profiles.
+
+    The three kinds of names begin differently, so a task called "default" by its maker does not get into the shared one.
+    """
     task = task_id or "default"
     if not persistent:
-        return Identity(valid_name(f"{task}-{_PROCESS}"), profile, task)
+        return Identity(valid_name(f"task:{task}-{_PROCESS}"), profile, task)
     if task != PROMPT_PROBE and not _SHARED.fullmatch(task):
-        return Identity(valid_name(task), profile, task)
+        return Identity(valid_name(f"task:{task}"), profile, task)
     if shared_key:
         return Identity(valid_name(f"shared:{shared_key}"), "", "")
     return Identity(main, profile, "")
@@ -61,7 +67,7 @@ def valid_name(wanted):
     """``wanted``, or a name made from it that no other identifier is mapped to."""
     if _NAME.fullmatch(wanted):
         return wanted
-    readable = re.sub(r"[^A-Za-z0-9_.-]+", "-", wanted).strip("-._")[:80]
+    readable = re.sub(r"[^A-Za-z0-9_.:-]+", "-", wanted).strip("-._:")[:80]
     return f"{readable or 'task'}-{_digest(wanted)}"
 
 
