@@ -1,0 +1,201 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+const (
+	// helloLimit is how long a host may take to say hello.
+	helloLimit = 10 * time.Second
+	// maxRuns bounds the commands of one connection at a time.
+	maxRuns = 512
+)
+
+// conn is one host. Its commands die with it; shell state and background jobs do not.
+type conn struct {
+	agent *Agent
+	user  string // account of commands that name none
+	w     *wire.Writer
+	gone  chan struct{} // closed when the host is
+
+	runs sync.WaitGroup
+	mu   sync.Mutex
+	live map[uint32]*run
+}
+
+// Serve speaks with one host until its stream ends or breaks a rule, then kills what it was running and returns when that is dead.
+// user is the account of commands that name none; empty means the agent's own. Both streams are closed on return. Safe for concurrent
+// use. The error says why the connection ended; nil is a clean end.
+func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
+	c := &conn{agent: a, user: user, w: wire.NewWriter(w), gone: make(chan struct{}), live: map[uint32]*run{}}
+	var once sync.Once
+	hangUp := func() {
+		once.Do(func() { // closing ends a Read or Write under way
+			_ = r.Close()
+			_ = w.Close()
+		})
+	}
+	defer hangUp()
+	if !a.admit(c, hangUp) {
+		return errClosed
+	}
+	defer a.dismiss(c)
+	if user != "" {
+		_, _ = a.account(user) // begins its login, so that the first command need not wait; an unknown user is that command's to report
+	}
+	err := c.talk(r, hangUp)
+	close(c.gone)
+	c.mu.Lock()
+	for _, run := range c.live {
+		run.kill()
+	}
+	c.mu.Unlock()
+	hangUp() // before waiting: a command may be stuck in a write to a host that does not read
+	c.runs.Wait()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// talk exchanges hellos and handles frames until the stream ends.
+func (c *conn) talk(r io.Reader, hangUp func()) error {
+	hello := wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Boot: c.agent.boot, UID: os.Geteuid()}
+	in := wire.NewReader(r, wire.MaxHello)
+	timer := time.AfterFunc(c.agent.helloLimit, hangUp)
+	defer timer.Stop()
+	if err := c.w.Write(wire.Encode(wire.TypeHello, 0, hello)); err != nil {
+		return err
+	}
+	f, err := in.Next()
+	if err != nil {
+		return err
+	}
+	host, err := wire.Decode[wire.Hello](f)
+	switch {
+	case f.Type != wire.TypeHello:
+		return fmt.Errorf("a %q frame came instead of the host's hello", f.Type)
+	case err != nil:
+		return err
+	case host.Protocol != wire.Protocol:
+		return fmt.Errorf("the host speaks protocol %d, this agent %d", host.Protocol, wire.Protocol)
+	}
+	timer.Stop()
+	in.SetLimit(wire.MaxFromHost)
+	for {
+		f, err := in.Next()
+		if err != nil {
+			return err
+		}
+		if err := c.handle(f); err != nil {
+			return err
+		}
+	}
+}
+
+// handle acts on one frame. An error ends the connection. Frames for an unknown id have crossed with the end of their command; unknown
+// types come from a later protocol.
+func (c *conn) handle(f wire.Frame) error {
+	switch f.Type {
+	case wire.TypeRun:
+		req, err := wire.Decode[wire.Run](f)
+		if err != nil {
+			return err
+		}
+		return c.start(f.ID, req)
+	case wire.TypeQuery:
+		q, err := wire.Decode[wire.Query](f)
+		if err != nil {
+			return err
+		}
+		return c.w.Write(wire.Encode(wire.TypeAnswer, f.ID, c.answer(q)))
+	case wire.TypeInput, wire.TypeEnd, wire.TypeKill, wire.TypeCredit:
+	default:
+		return nil
+	}
+	if f.Type == wire.TypeInput && len(f.Payload) > wire.MaxData {
+		return fmt.Errorf("input frame of %d bytes", len(f.Payload))
+	}
+	c.mu.Lock()
+	r := c.live[f.ID]
+	c.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	switch f.Type {
+	case wire.TypeKill:
+		r.kill()
+	case wire.TypeCredit:
+		n, err := wire.ParseCredit(f)
+		if err != nil {
+			return err
+		}
+		if !r.out.grant(n) {
+			return errors.New("the host granted more output than a window can be")
+		}
+	case wire.TypeInput:
+		if r.in != nil { // else it was not announced, and nobody will read it
+			return r.in.add(f.Payload)
+		}
+	case wire.TypeEnd:
+		if r.in != nil {
+			r.in.end()
+		}
+	}
+	return nil
+}
+
+func (c *conn) start(id uint32, req wire.Run) error {
+	if id == 0 {
+		return errors.New("a command with number 0")
+	}
+	r := newRun(c, id, req)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.live[id] != nil:
+		return fmt.Errorf("command %d is running already", id)
+	case len(c.live) >= maxRuns:
+		return c.w.Write(wire.Encode(wire.TypeExit, id, failure(fmt.Errorf("%d commands are running on this connection already", maxRuns))))
+	}
+	c.live[id] = r
+	c.runs.Go(r.serve)
+	return nil
+}
+
+// forget makes frames for id ignored from now on.
+func (c *conn) forget(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.live, id)
+}
+
+func (c *conn) answer(q wire.Query) wire.Answer {
+	switch q.Op {
+	case wire.OpPing:
+		return wire.Answer{}
+	case wire.OpAccount:
+		user := q.User
+		if user == "" {
+			user = c.user
+		}
+		acc, err := c.agent.account(user)
+		if err != nil {
+			x := failure(err)
+			return wire.Answer{Error: x.Text, Reason: x.Reason}
+		}
+		id, _, _, _ := acc.entry()
+		return wire.Answer{Account: id.wire()}
+	default:
+		return wire.Answer{Error: fmt.Sprintf("unknown question %.40q", q.Op)}
+	}
+}

@@ -1,0 +1,119 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+// creditStep is how much consumed input is gathered before the host hears of it while more is waiting.
+const creditStep = 64 << 10
+
+// input queues what the host sends for a command's standard input; the window bounds it. Safe for concurrent use.
+type input struct {
+	id uint32
+	w  *wire.Writer
+
+	mu     sync.Mutex
+	change *sync.Cond
+	queue  [][]byte
+	credit int  // bytes the host may still send
+	taken  bool // a piece was handed out
+	ended  bool // End came
+	closed bool // the command is over
+}
+
+func newInput(id uint32, w *wire.Writer) *input {
+	in := &input{id: id, w: w, credit: wire.Window}
+	in.change = sync.NewCond(&in.mu)
+	return in
+}
+
+// add queues a copy of data. An error means that the host broke the window.
+func (in *input) add(data []byte) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(data) > in.credit {
+		return fmt.Errorf("%d bytes of input with %d granted", len(data), in.credit)
+	}
+	if in.ended {
+		return errors.New("input after its end")
+	}
+	if in.credit -= len(data); len(data) > 0 && !in.closed {
+		in.queue = append(in.queue, append([]byte(nil), data...))
+		in.change.Signal()
+	}
+	return nil
+}
+
+// end marks the end of input; what is queued still goes out.
+func (in *input) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.change.Signal()
+}
+
+// close makes feed return. To end a write under way, close its file too.
+func (in *input) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.change.Signal()
+}
+
+// reopen undoes close for a second attempt at the same command, which is possible while nothing was handed out.
+func (in *input) reopen() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = in.taken
+	return !in.taken
+}
+
+// next waits for a piece. more tells whether another is queued behind it.
+func (in *input) next() (piece []byte, more, ok bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for len(in.queue) == 0 && !in.ended && !in.closed {
+		in.change.Wait()
+	}
+	if in.closed || len(in.queue) == 0 {
+		return nil, false, false
+	}
+	in.taken = true
+	piece, in.queue = in.queue[0], in.queue[1:]
+	return piece, len(in.queue) > 0, true
+}
+
+// feed writes the queue to f until the end of input or close, and closes f. When the command has closed its side, the rest is dropped
+// and granted all the same: not reading everything is no fault.
+func (in *input) feed(f *os.File) {
+	defer f.Close()
+	unread, owed := false, 0
+	for {
+		piece, more, ok := in.next()
+		if !ok {
+			return
+		}
+		if !unread {
+			_, err := f.Write(piece)
+			unread = err != nil
+		}
+		if owed += len(piece); owed >= creditStep || !more {
+			in.mu.Lock()
+			in.credit += owed
+			closed := in.closed
+			in.mu.Unlock()
+			if closed {
+				return // the id is about to be over, or is
+			}
+			_ = in.w.Write(wire.Credit(in.id, owed)) // a host that is gone is the connection's business
+			owed = 0
+		}
+	}
+}

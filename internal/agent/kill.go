@@ -1,0 +1,170 @@
+//go:build linux
+
+package agent
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// killGrace is between TERM and KILL.
+	killGrace = time.Second
+	// killLimit is how long KILL may take to work. A process in an uninterruptible wait, or another account's when the agent is not
+	// root, cannot be waited for longer.
+	killLimit = 5 * time.Second
+	// rescan is how long new members of a tree may go unnoticed: the kernel tells of ends, not of births.
+	rescan = 20 * time.Millisecond
+	// freezeRounds bounds the attempts to stop a tree that forks faster than it can be read.
+	freezeRounds = 200
+)
+
+// tree is a command's processes: whatever descends from its main process, shares a session with one that did, or carries its mark.
+// Survivors of earlier commands are neither, and so are out of reach.
+type tree struct {
+	root int
+	mark uint64
+	seen map[int]uint64 // start time by pid of everything that ever belonged
+	deaf map[int]bool   // may not be signalled
+}
+
+// kill ends the whole tree and returns when it is dead: TERM, at most grace, then KILL. The main process must not have been collected
+// when it is called; if it has, the command is over, nothing is done and the result is false.
+func (c *child) kill(grace time.Duration) bool {
+	if c.ended() {
+		return false
+	}
+	p, ok := procStat(c.pid)
+	if !ok {
+		return false
+	}
+	t := &tree{root: c.pid, mark: c.mark, seen: map[int]uint64{p.pid: p.start}, deaf: map[int]bool{}}
+	// The shell first, or it would take its child's end for a reason to go on to its next command.
+	c.signal(unix.SIGTERM)
+	deadline := time.Now().Add(grace)
+	told := map[int]bool{c.pid: true}
+	c.signal(unix.SIGCONT) // a stopped process gets TERM only when it goes on
+	for {
+		alive := t.scan()
+		if len(alive) == 0 {
+			return true
+		}
+		for _, pid := range alive {
+			if !told[pid] {
+				told[pid] = true
+				t.signal(pid, unix.SIGTERM)
+				t.signal(pid, unix.SIGCONT)
+			}
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			break
+		}
+		awaitEnd(alive, min(left, rescan))
+	}
+	t.freeze()
+	deadline = time.Now().Add(killLimit)
+	for alive := t.scan(); len(alive) > 0 && time.Now().Before(deadline); alive = t.scan() {
+		for _, pid := range alive {
+			t.signal(pid, unix.SIGKILL)
+		}
+		awaitEnd(alive, rescan)
+	}
+	return true
+}
+
+// freeze stops the tree until a look finds nothing new in it, so that KILL meets all of it at once and nothing can fork in between.
+func (t *tree) freeze() {
+	stopped := map[int]bool{}
+	for range freezeRounds {
+		more := false
+		for _, pid := range t.scan() {
+			if !stopped[pid] {
+				stopped[pid], more = true, true
+				t.signal(pid, unix.SIGSTOP)
+			}
+		}
+		if !more {
+			return
+		}
+	}
+}
+
+// scan looks for new members until there are none and returns those that live and can be signalled, the main process first.
+func (t *tree) scan() []int {
+	all := processes()
+	for pid, start := range t.seen {
+		if p, ok := all[pid]; ok && p.start != start {
+			delete(t.seen, pid) // the number went to somebody else
+		}
+	}
+	self := os.Getpid()
+	unmarked := map[int]bool{}
+	for more := true; more; {
+		more = false
+		for pid, p := range all {
+			if _, known := t.seen[pid]; known || pid == self || unmarked[pid] {
+				continue
+			}
+			if _, below := t.seen[p.parent]; !below {
+				// A session's number is not given away while anybody is in it, so its leader may be long gone.
+				if _, beside := t.seen[p.session]; !beside {
+					// An orphan is ours to judge; a child of something else is judged with that.
+					if p.parent != self && p.parent != 1 || children.owns(pid) || !hasMark(pid, t.mark) {
+						unmarked[pid] = p.parent == self || p.parent == 1
+						continue
+					}
+				}
+			}
+			t.seen[pid], more = p.start, true
+		}
+	}
+	var alive []int
+	for pid := range t.seen {
+		if p, ok := all[pid]; ok && !p.zombie && !t.deaf[pid] {
+			alive = append(alive, pid)
+		}
+	}
+	slices.SortFunc(alive, func(a, b int) int {
+		switch {
+		case a == t.root:
+			return -1
+		case b == t.root:
+			return 1
+		}
+		return a - b
+	})
+	return alive
+}
+
+// signal sends sig to a member. One that may not be signalled, such as a sudo below an agent that is not root, is let go.
+func (t *tree) signal(pid int, sig unix.Signal) {
+	if errors.Is(unix.Kill(pid, sig), unix.EPERM) {
+		t.deaf[pid] = true
+	}
+}
+
+// awaitEnd waits until one of pids ends, at most for limit.
+func awaitEnd(pids []int, limit time.Duration) {
+	const most = 256 // descriptors, not processes: of more it is enough to hear from some
+	var fds []unix.PollFd
+	for _, pid := range pids[:min(len(pids), most)] {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if errors.Is(err, unix.ESRCH) {
+			limit = 0
+		}
+		if err == nil {
+			fds = append(fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN})
+		}
+	}
+	defer func() {
+		for _, f := range fds {
+			_ = unix.Close(int(f.Fd))
+		}
+	}()
+	_, _ = unix.Poll(fds, int(limit.Milliseconds())) // interrupted, timed out or told: the caller looks again in any case
+}

@@ -1,0 +1,181 @@
+//go:build linux
+
+package agent
+
+import (
+	"os"
+	"sync"
+	"time"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+const (
+	// gather is how long a little output waits for more, or for the end of the command to travel with.
+	gather = 2 * time.Millisecond
+	// gatherMost is how much waits at most.
+	gatherMost = 16 << 10
+)
+
+// output carries a command's output to the host within the credit the host gives: what may not be sent is not read, so the command
+// waits and nothing grows. Safe for concurrent use.
+type output struct {
+	id uint32
+	w  *wire.Writer
+
+	order   sync.Mutex // held while frames of this command are sent; taken before mu
+	mu      sync.Mutex
+	change  *sync.Cond // credit or stopped changed
+	credit  int        // bytes that may still be read and sent; what a pump has reserved is taken off
+	starved int        // pumps that wait for credit
+	pending []wire.Frame
+	held    int // bytes in pending
+	timer   *time.Timer
+	stopped bool // reserve gives nothing more
+	closed  bool // put takes nothing more
+	// moved holds a token when something was read or credit came: see settle.
+	moved chan struct{}
+}
+
+func newOutput(id uint32, w *wire.Writer) *output {
+	o := &output{id: id, w: w, credit: wire.Window, moved: make(chan struct{}, 1)}
+	o.change = sync.NewCond(&o.mu)
+	return o
+}
+
+// pump copies one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
+func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
+	buf := make([]byte, wire.MaxData)
+	for {
+		n := o.reserve(len(buf))
+		if n == 0 {
+			return false
+		}
+		got, err := r.Read(buf[:n])
+		o.put(kind, buf[:got], n-got)
+		if err != nil {
+			return !os.IsTimeout(err)
+		}
+	}
+}
+
+// reserve takes up to most bytes of credit, waiting for some. 0 means that it was stopped.
+func (o *output) reserve(most int) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.starved++
+	for o.credit == 0 && !o.stopped {
+		o.change.Wait()
+	}
+	o.starved--
+	if o.stopped {
+		return 0
+	}
+	n := min(most, o.credit)
+	o.credit -= n
+	return n
+}
+
+// put takes what was read and gives back unused credit. A little is held back for a moment.
+func (o *output) put(kind wire.Type, data []byte, unused int) {
+	o.order.Lock()
+	defer o.order.Unlock()
+	if o.hold(kind, data, unused) {
+		o.flush()
+	}
+}
+
+// hold queues data and reports whether it is time to send.
+func (o *output) hold(kind wire.Type, data []byte, unused int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.credit += unused; unused > 0 {
+		o.change.Broadcast()
+	}
+	if len(data) == 0 || o.closed {
+		return false
+	}
+	o.signal()
+	if n := len(o.pending); n > 0 && o.pending[n-1].Type == kind && o.held+len(data) <= wire.MaxData {
+		o.pending[n-1].Payload = append(o.pending[n-1].Payload, data...)
+	} else {
+		o.pending = append(o.pending, wire.Frame{Type: kind, ID: o.id, Payload: append([]byte(nil), data...)})
+	}
+	o.held += len(data)
+	if o.held < gatherMost && o.timer == nil {
+		o.timer = time.AfterFunc(gather, func() {
+			o.order.Lock()
+			defer o.order.Unlock()
+			o.flush()
+		})
+	}
+	return o.held >= gatherMost
+}
+
+// flush sends what is held, then last. A host that is gone is the connection's business. o.order is held, o.mu is not: a host that is
+// slow to read must still be able to give credit.
+func (o *output) flush(last ...wire.Frame) {
+	o.mu.Lock()
+	frames := append(o.pending, last...)
+	o.pending, o.held = nil, 0
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
+	}
+	o.mu.Unlock()
+	if len(frames) > 0 {
+		_ = o.w.Write(frames...)
+	}
+}
+
+// grant adds n bytes of credit. It reports false when the host gives more than any window is.
+func (o *output) grant(n int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.credit += n; o.credit > wire.MaxFromHost {
+		return false
+	}
+	o.change.Broadcast()
+	o.signal()
+	return true
+}
+
+func (o *output) signal() {
+	select {
+	case o.moved <- struct{}{}:
+	default:
+	}
+}
+
+// waiting reports whether the host's credit is what output waits for.
+func (o *output) waiting() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.starved > 0 && o.credit == 0
+}
+
+// finish sends what is held and then last, in one write, and closes the output.
+func (o *output) finish(last ...wire.Frame) {
+	o.order.Lock()
+	defer o.order.Unlock()
+	o.mu.Lock()
+	closed := o.closed
+	o.closed, o.stopped = true, true
+	o.change.Broadcast()
+	o.mu.Unlock()
+	if !closed {
+		o.flush(last...)
+	}
+}
+
+// stop ends the pumps' reading. start undoes it for a second attempt at the same command.
+func (o *output) stop() { o.setStopped(true) }
+
+func (o *output) start() { o.setStopped(false) }
+
+func (o *output) setStopped(stopped bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.stopped = stopped
+	o.change.Broadcast()
+}
