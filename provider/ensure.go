@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 
@@ -32,22 +33,33 @@ func (b box) info() contract.Info {
 
 func (b box) container(p *Provider) environment.Container { return sandbox{p.engine, b.containerID} }
 
-// attempts bounds the loop in ensure: each round means that somebody else created or removed the container in between.
-const attempts = 5
+// contended bounds the loop in ensure. A name is taken from the moment another creation begins, but its container can be looked at
+// only when that creation is done, which takes the daemon up to a few seconds under load; the wait between looks grows.
+const (
+	contended = 30 * time.Second
+	firstWait = 10 * time.Millisecond
+	longWait  = 500 * time.Millisecond
+)
 
 // ensure returns the running sandbox that cfg asks for: the living one of that name, or a new one. It never fails because somebody
 // else was faster.
 func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error) {
 	id := identity{cfg.Profile, cfg.Name}
-	for range attempts {
+	deadline := time.Now().Add(contended)
+	for wait := firstWait; time.Now().Before(deadline); wait = min(2*wait, longWait) {
 		found, err := p.engine.Inspect(ctx, id.container())
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
 			b, err := p.create(ctx, cfg)
-			if errors.Is(err, engine.ErrConflict) {
-				continue // adopt what the other one made
+			if !errors.Is(err, engine.ErrConflict) {
+				return b, err
 			}
-			return b, err
+			select { // then adopt what the other one made
+			case <-time.After(wait):
+			case <-ctx.Done():
+				return box{}, err
+			}
+			continue
 		case err != nil:
 			return box{}, err
 		}
@@ -65,7 +77,7 @@ func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error)
 		return b, err
 	}
 	return box{}, &contract.BackendError{
-		Reason: fmt.Sprintf("sandbox %q is being created and removed by others all the time", id),
+		Reason: fmt.Sprintf("sandbox %q could not be taken for %s: others keep creating and removing it", id, contended),
 		Hint:   "see what else uses this name: dockerbox ps",
 	}
 }
