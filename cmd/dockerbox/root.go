@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/hermes-dockerbox/dockerbox/provider"
+)
+
+// exitCodes is the annotation whose text ends a command's help.
+const exitCodes = "exit codes"
+
+// helpTemplate is cobra's, with the exit codes at the end.
+const helpTemplate = `{{with (or .Long .Short)}}{{. | trimTrailingWhitespaces}}
+
+{{end}}{{if or .Runnable .HasSubCommands}}{{.UsageString}}{{end}}{{with index .Annotations "` + exitCodes + `"}}
+Exit codes:
+{{.}}
+{{end}}`
+
+// The exit codes that commands share, one line each.
+const (
+	exitOK      = "  0    it worked"
+	exitUsage   = "  2    the command line is wrong"
+	exitBackend = "  125  dockerbox, the daemon or the sandbox failed; stderr says how and what to do next"
+	exitPlain   = exitOK + "\n" + exitUsage + "\n" + exitBackend
+)
+
+// rootOptions are the flags of every command.
+type rootOptions struct {
+	host, context string
+}
+
+// newRoot builds the command tree. started is set when a command line was understood and its command begins.
+func newRoot(std streams, started *bool) *cobra.Command {
+	var o rootOptions
+	root := &cobra.Command{
+		Use:   "dockerbox",
+		Short: "Sandboxes for Hermes out of Docker containers",
+		Long: `dockerbox makes sandboxes out of Docker containers, runs commands in them and is
+the terminal backend "dockerbox" of Hermes.`,
+		Args:               cobra.NoArgs,
+		RunE:               func(c *cobra.Command, _ []string) error { return c.Help() },
+		Annotations:        map[string]string{exitCodes: exitOK + "\n" + exitUsage},
+		SilenceErrors:      true,
+		SilenceUsage:       true,
+		DisableSuggestions: true,
+		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			if o.host != "" && o.context != "" {
+				return fmt.Errorf("--host and --context name two daemons")
+			}
+			*started = true
+			return nil
+		},
+	}
+	root.SetHelpTemplate(helpTemplate)
+	root.PersistentFlags().StringVar(&o.host, "host", "", "daemon `URL`, such as unix:///var/run/docker.sock or ssh://me@there")
+	root.PersistentFlags().StringVar(&o.context, "context", "", "docker context `NAME` that chooses the daemon")
+	open := func(options ...provider.Option) (*provider.Provider, error) {
+		v, _ := buildVersion()
+		options = append([]provider.Option{provider.WithVersion(v)}, options...)
+		return provider.New(provider.Endpoint{Host: o.host, Context: o.context}, options...)
+	}
+	root.AddCommand(
+		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newRM(std, open),
+		newPrefix(std, open), newPlugin(std), newServe(std, open), newVersion(std),
+	)
+	return root
+}

@@ -1,0 +1,152 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/docker/go-units"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/provider"
+)
+
+type upOptions struct {
+	image, user, memory, shm, network string
+	cpus                              float64
+	pids                              int64
+	env, envFiles                     []string
+	ephemeral, recreate, json         bool
+}
+
+func newUp(std streams, open opener) *cobra.Command {
+	var o upOptions
+	c := &cobra.Command{
+		Use:   "up [NAME]",
+		Short: "Create a sandbox, or take the one of that name",
+		Long: `Create the sandbox NAME ("default" when left out), or start and take the one that
+exists; a second "up" changes nothing. The image is pulled when it is not there.
+
+Without flags an existing sandbox is taken as it is. With flags it must have been
+made with the same ones, else up lists the differences and refuses; --recreate
+makes it anew and keeps its home.
+
+Variables of -e and --env-file are configuration: docker inspect shows them.
+Secrets belong into "exec -e" and "run -e".`,
+		Args:        cobra.MaximumNArgs(1),
+		Annotations: map[string]string{exitCodes: exitPlain},
+		RunE: func(c *cobra.Command, args []string) error {
+			cfg, err := o.config(args, c.Flags(), os.LookupEnv)
+			if err != nil {
+				return err
+			}
+			return runUp(c.Context(), std, open, cfg, o.json)
+		},
+	}
+	d := contract.Defaults()
+	f := c.Flags()
+	f.StringVar(&o.image, "image", "", "image `REF` to start from (default the dockerbox terminal image)")
+	f.StringVar(&o.user, "user", "", "`ACCOUNT` commands run as, name or number with optional :group (default the image's)")
+	f.Float64Var(&o.cpus, "cpus", d.CPUs, "`NUMBER` of cores it may use, 0 = no limit")
+	f.StringVar(&o.memory, "memory", units.CustomSize("%.4g%s", float64(d.MemoryMB), 1024, []string{"m", "g"}), "memory limit, `SIZE` such as 512m or 5g, plain = bytes, 0 = no limit")
+	f.Int64Var(&o.pids, "pids", d.PIDs, "most processes at a time, 0 = no limit")
+	f.StringVar(&o.shm, "shm-size", "1g", "`SIZE` of /dev/shm, 0 = the daemon's default")
+	f.StringVar(&o.network, "network", d.Network, "`NAME` of the network: bridge or none")
+	f.StringArrayVarP(&o.env, "env", "e", nil, "set variable `K=V`; K alone takes the caller's value")
+	f.StringArrayVar(&o.envFiles, "env-file", nil, "read variables from `FILE`, one K=V or K a line")
+	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no home: it goes with the container")
+	f.BoolVar(&o.recreate, "recreate", false, "make the container anew; the home is kept")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return c
+}
+
+// shapeFlags are those that say what the sandbox is to be like.
+var shapeFlags = []string{"image", "user", "cpus", "memory", "pids", "shm-size", "network", "env", "env-file", "ephemeral"}
+
+// config translates the flags. All faults are reported at once.
+func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv) (contract.Config, error) {
+	cfg := contract.Defaults()
+	if len(args) > 0 {
+		cfg.Name = args[0]
+	}
+	cfg.Image, cfg.User, cfg.CPUs, cfg.PIDs, cfg.Network = o.image, o.user, o.cpus, o.pids, o.network
+	cfg.Persistent, cfg.Recreate = !o.ephemeral, o.recreate
+	cfg.AllowDrift = true
+	for _, name := range shapeFlags {
+		if flags.Changed(name) {
+			cfg.AllowDrift = false
+		}
+	}
+	var faults contract.Faults
+	memory, err := size(o.memory)
+	if err != nil {
+		faults = append(faults, contract.Fault{Key: "memory", Problem: err.Error()})
+	}
+	const mib = 1 << 20
+	cfg.MemoryMB = memory/mib + (memory%mib+mib-1)/mib // up, so that a few bytes do not become "no limit"
+	if cfg.ShmBytes, err = size(o.shm); err != nil {
+		faults = append(faults, contract.Fault{Key: "shm-size", Problem: err.Error()})
+	}
+	if cfg.Env, err = variables(o.env, o.envFiles, lookup); err != nil {
+		var usage *usageError
+		if !errors.As(err, &usage) {
+			return cfg, err
+		}
+		faults = append(faults, contract.Fault{Key: "env", Problem: err.Error()})
+	}
+	if faults = append(faults, cfg.Validate()...); len(faults) > 0 {
+		return cfg, faults
+	}
+	return cfg, nil
+}
+
+// size reads 512m, 5g or a plain number of bytes.
+func size(s string) (int64, error) {
+	n, err := units.RAMInBytes(s)
+	if err != nil {
+		return 0, fmt.Errorf("%.40q must be a number of bytes or a size such as 512m or 5g", s)
+	}
+	return n, nil
+}
+
+// upAnswer is what up prints.
+type upAnswer struct {
+	Schema   int      `json:"schema"`
+	Name     string   `json:"name"`
+	ID       string   `json:"id"`
+	Image    string   `json:"image"`
+	User     string   `json:"user"`
+	Home     string   `json:"home"`
+	Created  bool     `json:"created"`
+	Warnings []string `json:"warnings"`
+}
+
+func runUp(ctx context.Context, std streams, open opener, cfg contract.Config, asJSON bool) error {
+	bar := newPullProgress(std.err)
+	p, err := open(provider.WithProgress(bar.report))
+	if err != nil {
+		return err
+	}
+	env, err := p.CreateEnvironment(ctx, cfg, contract.HomeDirectory)
+	bar.done()
+	if err != nil {
+		return errors.Join(err, p.Close())
+	}
+	info := env.Info()
+	for _, w := range info.Warnings {
+		note(std.err, "warning: "+w)
+	}
+	if asJSON {
+		warnings := info.Warnings
+		if warnings == nil {
+			warnings = []string{}
+		}
+		err = printJSON(std.out, upAnswer{schema, info.Name, info.ContainerID, info.Image, info.User, info.Home, info.Created, warnings})
+	} else {
+		err = say(std.out, "name   %s\nid     %s\nimage  %s\nuser   %s\nhome   %s\n", info.Name, shortID(info.ContainerID), info.Image, info.User, info.Home)
+	}
+	return errors.Join(err, p.Close())
+}
