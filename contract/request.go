@@ -22,6 +22,9 @@ type Request struct {
 	User string
 	// Env holds variables for this command alone. They never enter lasting state, an argv, or a file.
 	Env map[string]string
+	// Transient names variables that never enter lasting state, even when a command exports them itself: a name, or the beginning of one
+	// with "*" behind it. A host marks so what is one session's alone.
+	Transient []string
 	// Stdin is copied to the command until its end; nil means /dev/null. A command that does not read it to the end is no error.
 	Stdin io.Reader
 	// Timeout kills the command's whole tree after that long; zero means no limit.
@@ -49,6 +52,8 @@ type Result struct {
 	// Recreated is true when the container was made anew or restarted for this command: background jobs and shell state before it
 	// are gone.
 	Recreated bool
+	// ContainerID is the engine's full id of the container that ran the command.
+	ContainerID string
 	// Duration is wall time from sending the command to its result.
 	Duration time.Duration
 }

@@ -221,13 +221,12 @@ func (e *Environment) current() (*conn, error) {
 	return nil, nil
 }
 
-// tellRecreated reports once that the container was replaced or restarted.
-func (e *Environment) tellRecreated() bool {
+// tellRecreated reports once that the container was replaced or restarted, and which container it is now.
+func (e *Environment) tellRecreated() (recreated bool, containerID string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	told := e.recreated
-	e.recreated = false
-	return told
+	recreated, e.recreated = e.recreated, false
+	return recreated, e.info.ContainerID
 }
 
 // takeStart returns where a command without a directory of its own starts, if it is the first since the host chose a directory.

@@ -50,7 +50,7 @@ func (e *Environment) Execute(ctx context.Context, req contract.Request) (contra
 			result.Output = nil // the stream's reader has the flags to say it in its own words
 		}
 	}
-	result.Recreated = e.tellRecreated()
+	result.Recreated, result.ContainerID = e.tellRecreated()
 	result.Duration = time.Since(began)
 	return result, nil
 }
@@ -87,7 +87,7 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 	}
 	run = wire.Run{
 		User: req.User, Dir: []byte(dir), Fallback: []byte(fallback),
-		Stdin: req.Stdin != nil, Split: req.Stderr != nil,
+		Stdin: req.Stdin != nil, Split: req.Stderr != nil, Transient: req.Transient,
 	}
 	if run.User == "" {
 		run.User = e.opts.Account

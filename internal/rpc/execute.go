@@ -28,7 +28,7 @@ func (c *conn) execute(ctx context.Context, k *call, raw json.RawMessage) ([]byt
 	if err != nil {
 		return nil, err
 	}
-	req := p.request(env.Info().Home)
+	req := p.request()
 	switch {
 	case p.StreamStdin:
 		req.Stdin = k.stdin
@@ -132,10 +132,10 @@ func (p *executeParams) text() string {
 
 func (p *executeParams) dir() string { return textOr(p.Cwd, p.CwdB64) }
 
-// request translates checked parameters. This is where the host's habits end, so the rule about its default directory is applied.
-func (p *executeParams) request(home string) contract.Request {
+// request translates checked parameters.
+func (p *executeParams) request() contract.Request {
 	req := contract.Request{
-		Argv: p.Argv, User: p.User, Env: p.Environ,
+		Argv: p.Argv, User: p.User, Env: p.Environ, Transient: p.Transient,
 		Timeout:   time.Duration(p.TimeoutMS) * time.Millisecond,
 		MaxOutput: int(p.MaxOutput),
 	}
@@ -145,7 +145,7 @@ func (p *executeParams) request(home string) contract.Request {
 			req.Command = ":"
 		}
 	}
-	req.Dir, req.FallbackDir = contract.CommandDirectory(p.dir(), home)
+	req.Dir = p.dir()
 	if p.Window == 0 && req.MaxOutput == 0 {
 		req.MaxOutput = maxWhole
 	}
@@ -158,14 +158,19 @@ func encodeResult(r contract.Result) []byte {
 	b = fmt.Appendf(b, `{"returncode":%d,"output":"`, r.ExitCode)
 	b = base64.StdEncoding.AppendEncode(b, r.Output)
 	b = append(b, '"', ',')
+	containerID := ""
+	if r.Recreated { // otherwise the client has it already
+		containerID = r.ContainerID
+	}
 	rest := struct {
 		Cwd         string `json:"cwd,omitempty"`
 		CwdB64      []byte `json:"cwd_b64,omitempty"`
 		TimedOut    bool   `json:"timed_out,omitempty"`
 		Interrupted bool   `json:"interrupted,omitempty"`
 		Recreated   bool   `json:"environment_recreated,omitempty"`
+		ContainerID string `json:"container_id,omitempty"`
 		Dropped     int64  `json:"dropped,omitempty"`
 		DurationMS  int64  `json:"duration_ms"`
-	}{r.Cwd, bytesUnlessText(r.Cwd), r.TimedOut, r.Interrupted, r.Recreated, r.Dropped, r.Duration.Milliseconds()}
+	}{r.Cwd, bytesUnlessText(r.Cwd), r.TimedOut, r.Interrupted, r.Recreated, containerID, r.Dropped, r.Duration.Milliseconds()}
 	return append(b, mustMarshal(rest)[1:]...)
 }

@@ -112,6 +112,7 @@ type (
 		CwdB64      []byte            `json:"cwd_b64,omitempty"`
 		User        string            `json:"user,omitempty"`
 		Environ     map[string]string `json:"environ,omitempty"`
+		Transient   []string          `json:"transient,omitempty"`
 		TimeoutMS   int64             `json:"timeout_ms,omitempty"`
 		Stdin       []byte            `json:"stdin,omitempty"`
 		StreamStdin bool              `json:"stream_stdin,omitempty"`
@@ -126,6 +127,7 @@ type (
 		TimedOut    bool   `json:"timed_out,omitempty"`
 		Interrupted bool   `json:"interrupted,omitempty"`
 		Recreated   bool   `json:"environment_recreated,omitempty"`
+		ContainerID string `json:"container_id,omitempty"`
 		Dropped     int64  `json:"dropped,omitempty"`
 		DurationMS  int64  `json:"duration_ms"`
 	}

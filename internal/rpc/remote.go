@@ -75,7 +75,7 @@ func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Re
 	}
 	res := contract.Result{
 		ExitCode: got.ReturnCode, Output: got.Output, Dropped: got.Dropped, Cwd: textOr(got.Cwd, got.CwdB64),
-		TimedOut: got.TimedOut, Interrupted: got.Interrupted, Recreated: got.Recreated,
+		TimedOut: got.TimedOut, Interrupted: got.Interrupted, Recreated: got.Recreated, ContainerID: got.ContainerID,
 		Duration: time.Duration(got.DurationMS) * time.Millisecond,
 	}
 	switch {
@@ -105,7 +105,7 @@ func (s *sink) Write(p []byte) (int, error) { *s = append(*s, p...); return len(
 
 func (r *remote) params(req contract.Request) (executeParams, error) {
 	p := executeParams{
-		Env: r.handle, Argv: req.Argv, User: req.User, Environ: req.Env, MaxOutput: int64(req.MaxOutput),
+		Env: r.handle, Argv: req.Argv, User: req.User, Environ: req.Env, Transient: req.Transient, MaxOutput: int64(req.MaxOutput),
 		TimeoutMS: req.Timeout.Milliseconds(), StreamStdin: req.Stdin != nil,
 	}
 	if req.Timeout > 0 && p.TimeoutMS == 0 { // below a millisecond is still a limit

@@ -38,6 +38,8 @@ type Run struct {
 	Fallback []byte `json:"fallback,omitempty"`
 	// Env is for this command alone and never enters lasting state.
 	Env map[string][]byte `json:"env,omitempty"`
+	// Transient names variables that never enter lasting state: a name, or the beginning of one with "*" behind it.
+	Transient []string `json:"transient,omitempty"`
 	// Stdin announces Input frames and an End; otherwise standard input is /dev/null.
 	Stdin bool `json:"stdin,omitempty"`
 	// Split keeps stderr apart, in Errors frames.
