@@ -32,7 +32,7 @@ const homeFlag = "Hermes home `DIR` (default HERMES_HOME, else ~/.hermes)"
 func newPluginInstall(std streams) *cobra.Command {
 	var home string
 	c := &cobra.Command{
-		Use:   "install",
+		Use:   "install [--home DIR]",
 		Short: "Install the plugin into the Hermes home",
 		Long: `Write the plugin of this version into plugins/dockerbox below the Hermes home, in
 place of one that is there, let it run this very executable, and print the commands
@@ -51,7 +51,7 @@ func newPluginPath(std streams) *cobra.Command {
 		asJSON bool
 	)
 	c := &cobra.Command{
-		Use:         "path",
+		Use:         "path [--home DIR] [--json]",
 		Short:       "Print where the plugin is installed, or would be",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},

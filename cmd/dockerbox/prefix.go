@@ -65,11 +65,16 @@ func runPrefix(ctx context.Context, out io.Writer, open opener, o *prefixOptions
 	if o.json {
 		return printJSON(out, prefixAnswer{schema, argv})
 	}
-	quoted := make([]string, len(argv))
-	for i, word := range argv {
+	return say(out, "%s\n", quoteAll(argv))
+}
+
+// quoteAll writes words as a command line.
+func quoteAll(words []string) string {
+	quoted := make([]string, len(words))
+	for i, word := range words {
 		quoted[i] = quote(word)
 	}
-	return say(out, "%s\n", strings.Join(quoted, " "))
+	return strings.Join(quoted, " ")
 }
 
 // quote writes a word so that a POSIX shell reads it back.

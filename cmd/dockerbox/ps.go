@@ -17,7 +17,7 @@ import (
 func newPS(std streams, open opener) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:         "ps",
+		Use:         "ps [--json]",
 		Short:       "List sandboxes, running or not",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},

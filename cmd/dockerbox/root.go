@@ -67,5 +67,14 @@ the terminal backend "dockerbox" of Hermes.`,
 		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newRM(std, open),
 		newPrefix(std, open), newPlugin(std), newServe(std, open), newVersion(std),
 	)
+	ownUsage(root)
 	return root
+}
+
+// ownUsage keeps cobra from adding "[flags]" to usage lines that say it better.
+func ownUsage(c *cobra.Command) {
+	c.DisableFlagsInUseLine = true
+	for _, sub := range c.Commands() {
+		ownUsage(sub)
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -53,7 +52,7 @@ func oneWord(name string, words []string) error {
 	}
 	return &usageError{
 		problem: fmt.Sprintf("run takes the shell command as one word, not %d", len(words)),
-		hint:    fmt.Sprintf("quote it: dockerbox run %s %s", name, quote(strings.Join(words, " "))),
+		hint:    fmt.Sprintf("quote it: dockerbox run %s %s", name, quote(quoteAll(words))),
 	}
 }
 

@@ -25,7 +25,7 @@ type upOptions struct {
 func newUp(std streams, open opener) *cobra.Command {
 	var o upOptions
 	c := &cobra.Command{
-		Use:   "up [NAME]",
+		Use:   "up [OPTIONS] [NAME]",
 		Short: "Create a sandbox, or take the one of that name",
 		Long: `Create the sandbox NAME ("default" when left out), or start and take the one that
 exists; a second "up" changes nothing. The image is pulled when it is not there.
@@ -46,13 +46,19 @@ Secrets belong into "exec -e" and "run -e".`,
 			return runUp(c.Context(), std, open, cfg, o.json)
 		},
 	}
+	c.Flags().AddFlagSet(o.flags())
+	return c
+}
+
+// flags binds the options.
+func (o *upOptions) flags() *pflag.FlagSet {
 	d := contract.Defaults()
-	f := c.Flags()
+	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
 	f.StringVar(&o.image, "image", "", "image `REF` to start from (default the dockerbox terminal image)")
 	f.StringVar(&o.user, "user", "", "`ACCOUNT` commands run as, name or number with optional :group (default the image's)")
 	f.Float64Var(&o.cpus, "cpus", d.CPUs, "`NUMBER` of cores it may use, 0 = no limit")
 	f.StringVar(&o.memory, "memory", units.CustomSize("%.4g%s", float64(d.MemoryMB), 1024, []string{"m", "g"}), "memory limit, `SIZE` such as 512m or 5g, plain = bytes, 0 = no limit")
-	f.Int64Var(&o.pids, "pids", d.PIDs, "most processes at a time, 0 = no limit")
+	f.Int64Var(&o.pids, "pids", d.PIDs, "most processes at a time, `NUMBER`, 0 = no limit")
 	f.StringVar(&o.shm, "shm-size", "1g", "`SIZE` of /dev/shm, 0 = the daemon's default")
 	f.StringVar(&o.network, "network", d.Network, "`NAME` of the network: bridge or none")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set variable `K=V`; K alone takes the caller's value")
@@ -60,7 +66,7 @@ Secrets belong into "exec -e" and "run -e".`,
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no home: it goes with the container")
 	f.BoolVar(&o.recreate, "recreate", false, "make the container anew; the home is kept")
 	f.BoolVar(&o.json, "json", false, "print JSON")
-	return c
+	return f
 }
 
 // shapeFlags are those that say what the sandbox is to be like.

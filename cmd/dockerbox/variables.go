@@ -23,23 +23,24 @@ func variables(given, files []string, lookup lookupEnv) (map[string]string, erro
 			return nil, err
 		}
 		for _, line := range lines {
-			if err := setVariable(set, line, lookup); err != nil {
-				return nil, fmt.Errorf("--env-file %s: %w", file, err)
+			if err := setVariable(set, line, "--env-file "+file+": ", lookup); err != nil {
+				return nil, err
 			}
 		}
 	}
 	for _, arg := range given {
-		if err := setVariable(set, arg, lookup); err != nil {
-			return nil, fmt.Errorf("-e: %w", err)
+		if err := setVariable(set, arg, "", lookup); err != nil {
+			return nil, err
 		}
 	}
 	return set, nil
 }
 
-func setVariable(set map[string]string, arg string, lookup lookupEnv) error {
+// setVariable takes one argument or line; where begins the message about a wrong one.
+func setVariable(set map[string]string, arg, where string, lookup lookupEnv) error {
 	name, value, ok := strings.Cut(arg, "=")
 	if name == "" || strings.ContainsAny(name, " \t") {
-		return &usageError{problem: fmt.Sprintf("%.60q does not begin with a variable name", arg)}
+		return &usageError{problem: fmt.Sprintf("%s%.60q does not begin with a variable name", where, arg)}
 	}
 	if !ok {
 		if value, ok = lookup(name); !ok {

@@ -13,7 +13,7 @@ import (
 func newVersion(std streams) *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:         "version",
+		Use:         "version [--json]",
 		Short:       "Print the version, the revision and the protocols it speaks",
 		Args:        cobra.NoArgs,
 		Annotations: map[string]string{exitCodes: exitOK + "\n" + exitUsage},

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+// caller is the environment that K without a value takes.
+func caller(name string) (string, bool) {
+	v, ok := map[string]string{"FROM": "caller", "EMPTY": ""}[name]
+	return v, ok
+}
+
+// parseUp reads args as up does.
+func parseUp(t *testing.T, args ...string) (contract.Config, error) {
+	t.Helper()
+	var o upOptions
+	flags := o.flags()
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	return o.config(flags.Args(), flags, caller)
+}
+
+func TestUpConfig(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "env")
+	if err := os.WriteFile(file, []byte("\uFEFF# comment\n\nA=file\r\n  B= spaced \nFROM\nNOWHERE\nC=x=y # z\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		args []string
+		want func(*contract.Config)
+	}{
+		"nothing": {nil, func(c *contract.Config) { c.AllowDrift = true }},
+		"name":    {[]string{"box"}, func(c *contract.Config) { c.Name, c.AllowDrift = "box", true }},
+		"flags that do not shape it": {
+			[]string{"--json", "--recreate"}, func(c *contract.Config) { c.Recreate, c.AllowDrift = true, true },
+		},
+		"flags on both sides": {
+			[]string{"--image", "i:1", "box", "--user", "4242:0"}, func(c *contract.Config) { c.Name, c.Image, c.User = "box", "i:1", "4242:0" },
+		},
+		"a default by name is still asked for": {[]string{"--cpus", "1"}, func(*contract.Config) {}},
+		"numbers":                              {[]string{"--cpus", "0.5", "--pids", "0"}, func(c *contract.Config) { c.CPUs, c.PIDs = 0.5, 0 }},
+		"memory in units":                      {[]string{"--memory", "2.5g"}, func(c *contract.Config) { c.MemoryMB = 2560 }},
+		"memory in bytes":                      {[]string{"--memory", "536870912"}, func(c *contract.Config) { c.MemoryMB = 512 }},
+		"memory is rounded up":                 {[]string{"--memory", "536870913"}, func(c *contract.Config) { c.MemoryMB = 513 }},
+		"no memory limit":                      {[]string{"--memory", "0"}, func(c *contract.Config) { c.MemoryMB = 0 }},
+		"shm":                                  {[]string{"--shm-size", "64m"}, func(c *contract.Config) { c.ShmBytes = 64 << 20 }},
+		"network":                              {[]string{"--network", "none"}, func(c *contract.Config) { c.Network = "none" }},
+		"ephemeral":                            {[]string{"--ephemeral"}, func(c *contract.Config) { c.Persistent = false }},
+		"variables": {
+			[]string{"-e", "A=1=2", "-e", "FROM", "-e", "EMPTY", "-e", "NOWHERE", "-e", "A=last", "-e", "N=a\nb"},
+			func(c *contract.Config) {
+				c.Env = map[string]string{"A": "last", "FROM": "caller", "EMPTY": "", "N": "a\nb"}
+			},
+		},
+		"file, and -e over it": {
+			[]string{"-e", "A=flag", "--env-file", file},
+			func(c *contract.Config) {
+				c.Env = map[string]string{"A": "flag", "B": " spaced ", "FROM": "caller", "C": "x=y # z"}
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := contract.Defaults()
+			want.Env = map[string]string{}
+			tc.want(&want)
+			got, err := parseUp(t, tc.args...)
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Fatalf("%v\n-want +got\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// Everything wrong is said at once, under the flag's own name.
+func TestUpConfigListsEveryFault(t *testing.T) {
+	_, err := parseUp(t, "--memory", "x", "--shm-size", "y", "-e", "=", "--cpus", "-1", "--network", "host", "--", "-bad-")
+	for _, key := range []string{"memory: ", "shm-size: ", "env: ", "cpus: ", "network: ", "name: "} {
+		if err == nil || !strings.Contains(err.Error(), key) {
+			t.Errorf("nothing about %q in: %v", key, err)
+		}
+	}
+}
