@@ -139,7 +139,7 @@ func connect(t *testing.T, b *testBox) *Environment {
 }
 
 // backend fails the test unless err is a BackendError with a reason and a hint.
-func backend(t *testing.T, err error) *contract.BackendError {
+func backend(t *testing.T, err error) contract.BackendError {
 	t.Helper()
 	var b *contract.BackendError
 	if !errors.As(err, &b) {
@@ -148,5 +148,5 @@ func backend(t *testing.T, err error) *contract.BackendError {
 	if b.Reason == "" || b.Hint == "" {
 		t.Fatalf("reason %q, hint %q", b.Reason, b.Hint)
 	}
-	return b
+	return *b
 }

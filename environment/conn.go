@@ -62,10 +62,10 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 	}
 	if err != nil {
 		_ = stream.Close() // the handshake's error says more than closing could
-		return nil, refused(err, ctx, stream)
+		return nil, refused(ctx, stream, err)
 	}
 	if !stop() {
-		return nil, refused(ctx.Err(), ctx, stream)
+		return nil, refused(ctx, stream, ctx.Err())
 	}
 	in.SetLimit(wire.MaxFromAgent)
 	c := &conn{
@@ -98,7 +98,7 @@ func readHello(in *wire.Reader) (wire.Hello, error) {
 	return hello, nil
 }
 
-func refused(err error, ctx context.Context, stream Stream) error {
+func refused(ctx context.Context, stream Stream, err error) error {
 	reason := "the agent in the sandbox could not be reached: "
 	switch text := clean(stream.Stderr()); {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

@@ -64,8 +64,8 @@ func TestFaultsBecomeSentences(t *testing.T) {
 				t.Fatalf("got %v", err)
 			}
 			for _, kind := range []error{ErrNotFound, ErrConflict, ErrUnreachable} {
-				if errors.Is(err, kind) != (kind == tc.is) {
-					t.Fatalf("errors.Is(%v) is %v", kind, !(kind == tc.is))
+				if want := errors.Is(kind, tc.is); errors.Is(err, kind) != want {
+					t.Fatalf("errors.Is(%v) is %v", kind, !want)
 				}
 			}
 		})

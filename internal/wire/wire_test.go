@@ -30,7 +30,7 @@ func TestFramesSurviveAnyChunking(t *testing.T) {
 			t.Fatalf("frame %d: got %c %d (%d bytes), %v", i, got.Type, got.ID, len(got.Payload), err)
 		}
 	}
-	if _, err := r.Next(); err != io.EOF {
+	if _, err := r.Next(); !errors.Is(err, io.EOF) {
 		t.Fatalf("after the last frame: %v, want io.EOF", err)
 	}
 }
