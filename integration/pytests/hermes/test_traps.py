@@ -18,12 +18,24 @@ from hermes_fixture import (
     base,
     docker,
     dockerbox,
+    in_thread,
     make,
     module,
     terminal,
+    until,
 )
 from tools.file_tools_paths import _terminal_env_type_for_task
 from tools.terminal_tool_lifecycle import _cleanup_env, is_persistent_env
+
+
+def readable(directory, pattern):
+    """Files that match and can be read; processes end at any moment."""
+    for path in Path(directory).glob(pattern):
+        try:
+            path.read_bytes()
+        except OSError:
+            continue
+        yield path
 
 
 class ErrorsTest(HermesCase):
@@ -60,15 +72,25 @@ class SettingsTest(HermesCase):
         section = dict(module("provider")._terminal())
         return mock.patch.object(module("provider"), "_terminal", return_value=section | docker_settings)
 
-    def test_forwarded_variables_go_with_the_command_and_stay_out_of_argv_and_inspect(self):
-        value = "secret-4711"
+    def test_forwarded_variables_go_with_the_command_and_are_found_nowhere_else(self):
+        value = "secret-" + os.urandom(6).hex()
+        self.run_in("rm -f /tmp/fwd-*")
         with self.with_settings(docker_forward_env=["FWD1"]), mock.patch.dict(os.environ, {"FWD1": value}):
             env = make()
-            result = env.execute('echo "$FWD1"; tr "\\0" "\\n" </proc/self/environ | grep -c FWD1; cat /proc/*/cmdline | grep -ac "$FWD1"')
-            self.assertEqual(result["output"].split(), [value, "1", "0"])
-            self.assertNotIn(value, docker("inspect", env._container_id))
-        with self.with_settings(docker_forward_env=["FWD1"]):
-            self.assertEqual(make().execute('echo "[$FWD1]"')["output"], "[]\n", "it must not last")
+            wait = "sleep 4711 & touch /tmp/fwd-on; until test -e /tmp/fwd-off; do sleep 0.05; done; kill %1"
+            text = wait + '; echo "$FWD1"; env | grep -c ^FWD1='
+            thread, results = in_thread(lambda: env.execute(text))
+            self.assertTrue(until(lambda: self.env.execute("test -e /tmp/fwd-on")["returncode"] == 0))
+            # Processes of the sandbox are among those of this machine, or, with a remote daemon, the sandbox's own list shows them.
+            seen = "".join(path.read_text(errors="replace") for path in readable("/proc", "[0-9]*/cmdline"))
+            seen += self.run_in("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' '; grep -rs secret- /tmp || true")
+            seen += docker("inspect", env._container_id)
+            self.run_in("touch /tmp/fwd-off")
+            thread.join(20)
+        self.assertEqual(results[0]["output"], f"{value}\n1\n")
+        self.assertIn("4711", seen, "the scan must see command lines at all")
+        self.assertNotIn(value, seen)
+        self.assertEqual(self.run_in('echo "[$FWD1]"'), "[]\n", "it must not last")
 
     def test_env_and_shm_size_shape_the_sandbox(self):
         chosen = module("settings").Settings(sandbox=f"{SANDBOX}-shaped", binary=DOCKERBOX)
