@@ -36,7 +36,7 @@ const (
 
 // loader is all of the shell's command line, so that ps and pgrep -f show nothing of the boot script. mapfile and not read: read obeys
 // TMOUT, handles control characters of its own accord, and takes pipes byte by byte. MAPFILE, because the name is bash's own.
-const loader = `builtin mapfile -d '' -t -u 248; builtin eval "${MAPFILE[0]}"`
+const loader = `builtin mapfile -d '' -t -u 248; builtin eval -- "${MAPFILE[0]}"`
 
 // clearTraps comes first in all that runs behind a command's back: a DEBUG, ERR or RETURN trap of the command would run there too.
 // A function called builtin would stand in front of everything that follows; only POSIX mode finds unset first.
@@ -69,16 +69,17 @@ const enterDir = `builtin cd -- "${MAPFILE[1]}" 2>/dev/null || ` +
 
 // boot is what a shell runs, as one line: bash reads a whole line before it runs any of it, so no alias of the state can change it,
 // and errors in the command's text name its own lines, the first of them 1. BASH_EXECUTION_STRING is where bash -c TEXT has TEXT;
-// with it there and MAPFILE gone, set shows no trace of the boot. The inline report after the text serves commands whose own EXIT
+// with it there and MAPFILE gone, set shows no trace of the boot. exec stands without builtin, which would undo its redirections; that is
+// why a function of that name does not last. The inline report after the text serves commands whose own EXIT
 // trap took the place of ours; exit gives that trap the right $?.
-var boot = `builtin shopt -u expand_aliases; { builtin eval "${MAPFILE[1]}"; } >/dev/null 2>&1; builtin exec 248<&-; ` +
-	`builtin mapfile -d '' -t -n 1 -u 250; [[ ${MAPFILE[0]-} == go ]] || builtin exit 0; builtin exec 250<&-; ` +
-	`builtin mapfile -d '' -t -u 249; builtin exec 249<&-; ` +
-	`if [[ ${MAPFILE[0]} == 1 ]]; then builtin exec 0<&246; fi; builtin exec 246<&-; ` +
+var boot = `builtin shopt -u expand_aliases; { builtin eval -- "${MAPFILE[1]}"; } >/dev/null 2>&1; exec 248<&-; ` +
+	`builtin mapfile -d '' -t -n 1 -u 250; [[ ${MAPFILE[0]-} == go ]] || builtin exit 0; exec 250<&-; ` +
+	`builtin mapfile -d '' -t -u 249; exec 249<&-; ` +
+	`if [[ ${MAPFILE[0]} == 1 ]]; then exec 0<&246; fi; exec 246<&-; ` +
 	enterDir +
 	`builtin trap ` + quote(unaliased(atExit)) + ` EXIT; ` +
-	`{ builtin eval "${MAPFILE[4]}"; } 2>/dev/null; builtin shopt -s expand_aliases; ` +
-	`BASH_EXECUTION_STRING=${MAPFILE[5]}; builtin unset MAPFILE REPLY; SECONDS=0; builtin eval "$BASH_EXECUTION_STRING"; ` +
+	`{ builtin eval -- "${MAPFILE[4]}"; } 2>/dev/null; builtin shopt -s expand_aliases; ` +
+	`BASH_EXECUTION_STRING=${MAPFILE[5]}; builtin unset MAPFILE REPLY; SECONDS=0; builtin eval -- "$BASH_EXECUTION_STRING"; ` +
 	`{ __dockerbox_status=$?; ` + clearTraps + reportOnce + `builtin set +ex; } >/dev/null 2>&1; builtin exit $__dockerbox_status`
 
 // unaliased makes code fit for a trap or an eval: those are parsed when they run, and by then the command may have made aliases.
@@ -88,9 +89,9 @@ func unaliased(code string) string { return strings.ReplaceAll(code, "builtin ",
 // trap builtin runs, so that trap -p and every spelling of EXIT work; then what stands there is taken over and guardedExit put
 // around it. In a subshell the builtin alone is right. Silenced but for the builtin's own complaints, because of set -x.
 var guardTrap = `trap() { if { [[ $BASHPID != $$ ]]; } 2>/dev/null; then builtin trap "$@"; return; fi; ` +
-	`{ __dockerbox_status=0; builtin trap - EXIT; [[ -z ${__dockerbox_exit-} ]] || builtin eval "\\builtin $__dockerbox_exit"; } 2>/dev/null; ` +
+	`{ __dockerbox_status=0; builtin trap - EXIT; [[ -z ${__dockerbox_exit-} ]] || builtin eval -- "\\builtin $__dockerbox_exit"; } 2>/dev/null; ` +
 	`builtin trap "$@" || __dockerbox_status=$?; ` +
-	`{ __dockerbox_exit=$(builtin trap -p EXIT); builtin eval "\\builtin set -- $__dockerbox_exit"; __dockerbox_code=${3-}; ` +
+	`{ __dockerbox_exit=$(builtin trap -p EXIT); builtin eval -- "\\builtin set -- $__dockerbox_exit"; __dockerbox_code=${3-}; ` +
 	`builtin trap ` + quote(guardedExit) + ` EXIT; return $__dockerbox_status; } 2>/dev/null; }; ` +
 	`__dockerbox_report() { __dockerbox_status=$?; ` + reportOnce + `return $__dockerbox_status; }; ` +
 	// As if trap had been called: a function may call it long before EXIT, and before that trap -p must not show ours.
@@ -98,7 +99,7 @@ var guardTrap = `trap() { if { [[ $BASHPID != $$ ]]; } 2>/dev/null; then builtin
 
 // guardedExit reports the state before the user's code runs, because that may exit. The status reaches it as $? by way of a condition,
 // which neither set -e nor an ERR trap looks at. The code is not run in a function: return and local would mean something else.
-const guardedExit = `if { __dockerbox_report; } >/dev/null 2>&1; then \builtin eval "$__dockerbox_code"; else \builtin eval "$__dockerbox_code"; fi`
+const guardedExit = `if { __dockerbox_report; } >/dev/null 2>&1; then \builtin eval -- "$__dockerbox_code"; else \builtin eval -- "$__dockerbox_code"; fi`
 
 var (
 	// callsTrap finds trap where a command can stand. A quote counts too: bash -c 'trap …' gets a function that does no harm.

@@ -4,7 +4,7 @@
 //
 // What a command can notice of it: descriptor 247 (where bash reports the state it leaves behind), a POSIX message queue limit
 // (ulimit -q) that differs from command to command, and, only while a text sets traps, a function named trap. Names that begin
-// with __dockerbox belong to the agent and never last, nor does a function named builtin.
+// with __dockerbox belong to the agent and never last, nor does a function named builtin or exec.
 //
 // The package knows nothing of Docker. It runs on Linux only and needs nothing in the image but bash, and not even that for
 // commands given as words. Of root's capabilities it needs SETUID, SETGID and KILL.

@@ -183,7 +183,7 @@ func (d *dump) parseFunctions(names, text string, before *snapshot) error {
 		body := strings.TrimSuffix(text[:size], "\n")
 		text = text[size:]
 		// The trap that guards a user's own EXIT trap names our variables.
-		if lasts(e.name) && e.name != "builtin" && (e.name != "trap" || !strings.Contains(body, own)) {
+		if lasts(e.name) && e.name != "builtin" && e.name != "exec" && (e.name != "trap" || !strings.Contains(body, own)) {
 			d.snapshot.functions[e.name] = function{body, e.exported}
 		}
 	}

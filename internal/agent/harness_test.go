@@ -51,15 +51,11 @@ const (
 // newWorld makes an agent whose account is testUser, as uid 4242 when the tests run as root, else as whoever they run as.
 func newWorld(tb testing.TB) *world {
 	tb.Helper()
-	w := &world{dir: tb.TempDir(), uid: testUID, user: testUser}
+	w := &world{dir: openDir(tb), uid: testUID, user: testUser}
 	w.t, _ = tb.(*testing.T)
 	gid := testUID
 	if os.Geteuid() != 0 {
 		w.uid, gid = os.Geteuid(), os.Getegid()
-	}
-	// t.TempDir and its parent are for the owner alone, and commands run as another.
-	for _, dir := range []string{w.dir, filepath.Dir(w.dir)} {
-		must(tb, os.Chmod(dir, 0o777))
 	}
 	w.home = filepath.Join(w.dir, "home")
 	must(tb, os.Mkdir(w.home, 0o700))
@@ -81,6 +77,16 @@ func newWorld(tb testing.TB) *world {
 		w.endJobs(tb)
 	})
 	return w
+}
+
+// openDir is a temporary directory in which every account may work. tb.TempDir and its parent are for the owner alone.
+func openDir(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		must(tb, os.Chmod(d, 0o777))
+	}
+	return dir
 }
 
 func (w *world) path(name string) string { return filepath.Join(w.dir, name) }
@@ -402,4 +408,13 @@ func eventually(tb testing.TB, what string, ok func() bool) {
 			tb.Fatalf("not so after %s: %s", patience, what)
 		}
 	}
+}
+
+// writable makes an empty file that every account may write to.
+func writable(file string) error {
+	const everybody = 0o666
+	if err := os.WriteFile(file, nil, everybody); err != nil {
+		return err
+	}
+	return os.Chmod(file, everybody)
 }

@@ -34,7 +34,7 @@ func stages(profile string) []string {
 func loginScript(profile string, first int) string {
 	report := `{ ` + clearTraps + reportState + `} >/dev/null 2>&1; `
 	settle := `{ builtin set +eux; builtin trap ` + quote(unaliased(report)) + ` EXIT; } 2>/dev/null; `
-	b := `builtin shopt -u expand_aliases; { builtin eval "${MAPFILE[1]}"; } >/dev/null 2>&1; builtin exec 248<&-; ` +
+	b := `builtin shopt -u expand_aliases; { builtin eval -- "${MAPFILE[1]}"; } >/dev/null 2>&1; exec 248<&-; ` +
 		`builtin unset MAPFILE; builtin cd; builtin shopt -s expand_aliases; `
 	for _, stage := range stages(quote(profile))[first:] {
 		b += settle + stage + report

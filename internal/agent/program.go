@@ -34,11 +34,7 @@ func newProgram(id identity, base *snapshot, r *run, dir, how, fallback string) 
 	for _, word := range r.req.Argv {
 		argv = append(argv, string(word))
 	}
-	env := base.environ()
-	for name, value := range r.req.Env {
-		env = append(env, name+"="+string(value)) // a later one wins: see launch
-	}
-	c.process, err = id.launch(argv, env, files)
+	c.process, err = id.launch(argv, base.environ(r.req.Env), files)
 	if err != nil {
 		c.close()
 		return nil, err

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path"
 	"strconv"
@@ -38,6 +39,9 @@ func settle(mark string) error {
 func becomeShell(args []string) int {
 	err := settle(args[0])
 	if err == nil {
+		err = unix.CloseRange(fdTrigger+1, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // whatever the agent itself was started with
+	}
+	if err == nil {
 		err = syscall.Exec(args[1], args[2:], os.Environ())
 	}
 	return cannot(wire.ReasonInternal, args[1]+": "+err.Error(), exitNotExecutable)
@@ -53,7 +57,8 @@ func becomeProgram(args []string) int {
 	if err := enter(dir, how, fallback); err != nil {
 		return cannot(wire.ReasonDirectory, dir+": "+err.Error(), exitNotExecutable)
 	}
-	if _, err := unix.FcntlInt(fdStatus, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
+	const ownFirst = 3
+	if err := unix.CloseRange(ownFirst, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return cannot(wire.ReasonInternal, "status descriptor: "+err.Error(), exitNotExecutable)
 	}
 	err := execute(words, os.Environ(), os.Getenv("PATH"))

@@ -35,7 +35,7 @@ func newSnapshot() *snapshot {
 
 // foreign names never are state: bash sets them itself, or the boot script needs them writable.
 var foreign = map[string]bool{
-	"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "MAPFILE": true, "BASH_EXECUTION_STRING": true, "SECONDS": true,
+	"_": true, "SHLVL": true, "PWD": true, "OLDPWD": true, "MAPFILE": true, "REPLY": true, "BASH_EXECUTION_STRING": true, "SECONDS": true,
 	"SHELLOPTS": true, "BASHOPTS": true, "BASHPID": true, "PPID": true, "UID": true, "EUID": true, "BASH_VERSINFO": true,
 	"BASH_ARGV0": true, "FUNCNEST": true,
 }
@@ -127,7 +127,7 @@ func (s *snapshot) split() (env []string, declarations string) {
 		v := s.vars[name]
 		switch {
 		case v.declaration != "":
-			late.WriteString("builtin eval " + quote(v.declaration) + "\n")
+			late.WriteString("builtin eval -- " + quote(v.declaration) + "\n")
 		case isName(name) && (afterwards(name) || len(v.value) > maxEnvValue || total+len(v.value) > maxEnvTotal):
 			late.WriteString("builtin export " + name + "=" + quote(v.value) + "\n")
 		default:
@@ -138,13 +138,16 @@ func (s *snapshot) split() (env []string, declarations string) {
 	return append(env, "SHLVL=0"), late.String()
 }
 
-// environ is the environment for a program that is no shell.
-func (s *snapshot) environ() []string {
-	var env []string
+// environ is the environment for a program that is no shell, with over on top.
+func (s *snapshot) environ(over map[string][]byte) []string {
+	env := make([]string, 0, len(s.vars)+len(over))
 	for name, v := range s.vars {
-		if v.declaration == "" || v.value != "" {
+		if _, hidden := over[name]; !hidden && (v.declaration == "" || v.value != "") {
 			env = append(env, name+"="+v.value)
 		}
+	}
+	for name, value := range over {
+		env = append(env, name+"="+string(value))
 	}
 	return env
 }
@@ -155,10 +158,13 @@ func (s *snapshot) prelude() (env []string, text string) {
 	env, declarations := s.split()
 	var b strings.Builder
 	b.WriteString(declarations)
+	if _, set := s.vars["PATH"]; !set {
+		b.WriteString("builtin unset PATH\n") // bash makes one up
+	}
 	b.WriteString("builtin shopt -s extglob\n") // a function may have been defined while it was on
 	for _, name := range slices.Sorted(maps.Keys(s.functions)) {
 		f := s.functions[name]
-		b.WriteString("builtin eval " + quote(f.body) + "\n")
+		b.WriteString("builtin eval -- " + quote(f.body) + "\n")
 		if f.exported {
 			b.WriteString("builtin export -f -- " + quote(name) + "\n")
 		}
