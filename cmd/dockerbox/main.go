@@ -20,7 +20,7 @@ var (
 )
 
 func main() {
-	ctx, stop := interruptible(context.Background())
+	ctx, stop := interruptible(context.Background(), os.Exit)
 	status := run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(status)
@@ -39,7 +39,7 @@ type opener func(options ...provider.Option) (*provider.Provider, error)
 // run executes one command line and returns the exit status.
 func run(ctx context.Context, std streams, args []string) int {
 	started := false
-	root := newRoot(std, &started)
+	root := newRoot(std, &started) //nolint:contextcheck // cobra hands the context to the command that runs
 	root.SetArgs(args)
 	root.SetIn(std.in)
 	root.SetOut(std.out)

@@ -10,12 +10,16 @@ import (
 )
 
 // interruptible returns a context that SIGINT, SIGTERM and SIGHUP end with [contract.ErrInterrupted]: what runs in a sandbox is then
-// killed there before the program ends. A second signal ends the program at once; the agent in the sandbox sees the connection go
-// and kills the tree by itself. stop gives the signals back.
-func interruptible(parent context.Context) (ctx context.Context, stop func()) {
+// killed there before the program ends. A second signal calls exit at once; the agent in the sandbox sees the connection go
+// and kills the tree by itself. A signal that the caller had ignored, as nohup does, stays ignored. stop gives the signals back.
+func interruptible(parent context.Context, exit func(status int)) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
 	done, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
@@ -28,7 +32,7 @@ func interruptible(parent context.Context) (ctx context.Context, stop func()) {
 		select {
 		case <-done:
 		case <-signals:
-			os.Exit(contract.ExitInterrupted)
+			exit(contract.ExitInterrupted)
 		}
 	}()
 	return ctx, func() {
