@@ -99,9 +99,9 @@ func (acc *account) how(dir string) string {
 	}
 }
 
-// learn takes over what an ended command reported. dir is where it was to run, before what it started with, private the names of its
-// own variables. It returns the directory to tell the host, empty when the command reported none.
-func (acc *account) learn(r report, dir, oldpwd string, before *snapshot, private []string) string {
+// learn takes over what an ended command reported. dir is where it was to run, before what it started with, private its own
+// variables. It returns the directory to tell the host, empty when the command reported none.
+func (acc *account) learn(r report, dir, oldpwd string, before *snapshot, private passing) string {
 	acc.mu.Lock()
 	defer acc.mu.Unlock()
 	switch {

@@ -156,10 +156,8 @@ func (r *run) shell(acc *account) (wire.Exit, func()) {
 		input: r.in != nil, dir: dir, how: acc.how(dir), fallback: fallback, oldpwd: oldpwd,
 		env: make(map[string]string, len(r.req.Env)), text: string(r.req.Shell),
 	}
-	private := make([]string, 0, len(r.req.Env))
 	for name, value := range r.req.Env {
 		j.env[name] = string(value)
-		private = append(private, name)
 	}
 	// A waiting shell can be ended by whoever may; then another takes its place, once.
 	for attempt := 0; ; attempt++ {
@@ -180,7 +178,7 @@ func (r *run) shell(acc *account) (wire.Exit, func()) {
 			}
 			return failure(fmt.Errorf("bash ended before it read the command (%s): %w", describe(x), orUnknown(runErr))), nil
 		}
-		x.Cwd = []byte(acc.learn(rep, dir, oldpwd, now, private))
+		x.Cwd = []byte(acc.learn(rep, dir, oldpwd, now, passing{r.req.Env, r.req.Transient}))
 		return x, acc.prewarm
 	}
 }

@@ -94,13 +94,28 @@ func mergeMap[V comparable](now, before, after map[string]V) (map[string]V, bool
 	return out, changed
 }
 
-// keep puts into after what before had for names, as if the command had not touched them.
-func (after *snapshot) keep(before *snapshot, names []string) {
-	for _, name := range names {
-		if v, had := before.vars[name]; had {
+// passing says which variables are one command's alone: those it was given, and those a host marked by name or beginning.
+type passing struct {
+	given    map[string][]byte
+	patterns []string // see wire.Run.Transient
+}
+
+func (p passing) has(name string) bool {
+	if _, given := p.given[name]; given {
+		return true
+	}
+	return slices.ContainsFunc(p.patterns, func(pattern string) bool {
+		beginning, open := strings.CutSuffix(pattern, "*")
+		return name == pattern || open && strings.HasPrefix(name, beginning)
+	})
+}
+
+// keep puts into after what before had of the passing variables, as if the command had not touched them.
+func (after *snapshot) keep(before *snapshot, p passing) {
+	maps.DeleteFunc(after.vars, func(name string, _ variable) bool { return p.has(name) })
+	for name, v := range before.vars {
+		if p.has(name) {
 			after.vars[name] = v
-		} else {
-			delete(after.vars, name)
 		}
 	}
 }

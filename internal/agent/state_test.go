@@ -58,6 +58,17 @@ func TestConcurrentExportsAllLast(t *testing.T) {
 	c.sh("echo $V0$V1$V2$V3$V4$V5$V6$V7; f0; f7\na0; a7").want("01234567\nf0\nf7\na0\na7\n", 0)
 }
 
+// What a host marks as transient is for one command, even when the command itself exports it; other names are not touched.
+func TestTransientVariablesNeverLast(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	c.run(wire.Run{
+		Shell: []byte("export SESSION_ID=mine SESSION=2 WHO=3 WHOLE=4; echo $SESSION_ID$GIVEN"), Env: map[string][]byte{"GIVEN": []byte("x")},
+		Transient: []string{"SESSION_*", "WHO"},
+	}).want("minex\n", 0)
+	c.sh("echo \"[${SESSION_ID-}${SESSION-}${WHO-}${WHOLE-}${GIVEN-}]\"").want("[24]\n", 0)
+}
+
 // A command that did not change directory must not undo what another did meanwhile.
 func TestConcurrentCdIsNotUndone(t *testing.T) {
 	w := newWorld(t)
