@@ -21,6 +21,8 @@ import (
 // localProvider runs commands as processes of this machine: what the protocol does to a provider is tested on real ones.
 type localProvider struct {
 	home    string
+	renewed string                           // id of the container that the next commands find anew
+	request atomic.Pointer[contract.Request] // the last one
 	cleaned atomic.Int32
 	removed atomic.Int32
 }
@@ -60,6 +62,7 @@ type localEnv struct {
 func (e *localEnv) Info() contract.Info { return e.info }
 
 func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.Result, error) {
+	e.provider.request.Store(&req)
 	if req.Timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, req.Timeout, contract.ErrTimedOut)
@@ -116,6 +119,7 @@ func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.
 	err := cmd.Wait()
 	stop()
 	res := contract.Result{Output: kept.data, Dropped: kept.dropped, Cwd: cmd.Dir, Duration: time.Since(start)}
+	res.Recreated, res.ContainerID = e.provider.renewed != "", e.provider.renewed
 	var status *exec.ExitError
 	switch {
 	case context.Cause(ctx) != nil:

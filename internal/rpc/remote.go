@@ -27,8 +27,8 @@ func (r *remote) Info() contract.Info { return r.info }
 // clientWindow is the output window a Client asks for.
 const clientWindow = 1 << 20
 
-// Execute runs one command through the server, which decides the fallback directory itself. The protocol carries one output stream,
-// so Request.Stderr must be nil.
+// Execute runs one command through the server. The protocol carries no fallback directory, which the provider decides about anyway, and
+// one output stream, so Request.Stderr must be nil.
 //
 // When the command ends while Request.Stdin is still being read, Execute does not wait for that read: as with a process, only the
 // reader's owner can end it.
