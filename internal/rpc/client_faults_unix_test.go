@@ -165,10 +165,10 @@ type discard struct{}
 
 func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
-func (discard) Close() error                { return nil }
+func (discard) Close() error { return nil }
 
 type onWrite struct{ do func([]byte) }
 
 func (o onWrite) Write(p []byte) (int, error) { o.do(p); return len(p), nil }
 
-func (onWrite) Close() error                  { return nil }
+func (onWrite) Close() error { return nil }
