@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
+import hermes_constants
 from hermes_fixture import (
     DOCKERBOX,
     HOME,
@@ -103,6 +104,10 @@ class SettingsTest(HermesCase):
             self.assertEqual(env.execute('echo "$SHAPE"; df -m --output=size /dev/shm | tail -1')["output"].split("\n")[0], "a b")
             self.assertEqual(env.execute("df -m --output=size /dev/shm | tail -1")["output"].strip(), "96")
 
+    def test_no_mount_is_claimed(self):
+        # The host compares directories with these two once they are there.
+        self.assertFalse(hasattr(self.env, "host_cwd") or hasattr(self.env, "host_cwd_mount"))
+
     def test_what_is_not_carried_out_is_said_once_by_name(self):
         provider = type(PROVIDER)()
         settings = {"docker_volumes": ["/srv:/srv"], "docker_extra_args": ["--gpus=all"], "docker_mount_cwd_to_workspace": True}
@@ -140,6 +145,12 @@ class ProbeTest(HermesCase):
         self.assertIn("force_remove", inspect.signature(probe.cleanup).parameters)
         _cleanup_env(probe, force_remove=True)
         self.assertEqual(self.run_in("cat /tmp/probe-mark"), "here\n")
+
+    def test_beside_ephemeral_sessions_it_leaves_nothing_behind(self):
+        probe = make("prompt-backend-probe", container_persistent=False)
+        self.assertNotEqual(probe._container_id, self.env._container_id)
+        _cleanup_env(probe, force_remove=True)
+        self.assertEqual(docker("ps", "-aq", "--no-trunc", "--filter", f"id={probe._container_id}"), "")
 
     def test_the_real_prompt_builder(self):
         from agent.prompt_builder import _clear_backend_probe_cache, _probe_remote_backend
@@ -320,6 +331,34 @@ class IdentityTest(HermesCase):
         self.run_in("cd /usr && export SEEN=yes && seen() { echo called; }")
         self.assertEqual(dockerbox("run", SANDBOX, "pwd; echo $SEEN; seen"), "/usr\nyes\ncalled\n")
         self.run_in("cd; unset SEEN; unset -f seen")
+
+    def test_profiles_never_meet(self):
+        home = Path(os.environ["HERMES_HOME"]) / "profiles" / "work"
+        home.mkdir(parents=True)
+        settings = Path(os.environ["HERMES_HOME"], "config.yaml").read_text(encoding="utf-8")
+        (home / "config.yaml").write_text(settings, encoding="utf-8")
+        token = hermes_constants.set_hermes_home_override(home)
+        try:
+            # Not by the factory: it knows the plugins of its own profile alone.
+            env = PROVIDER.create_environment(cwd="~", timeout=30, container_config={})
+        finally:
+            hermes_constants.reset_hermes_home_override(token)
+        self.addCleanup(dockerbox, "rm", "-f", f"work/{SANDBOX}")
+        self.assertNotEqual(env._container_id, self.env._container_id)
+        label = docker("inspect", "-f", '{{index .Config.Labels "dev.dockerbox.profile"}}', env._container_id)
+        self.assertEqual(label, "work")
+        self.assertEqual(dockerbox("run", f"work/{SANDBOX}", "pwd"), f"{HOME}\n")
+
+    def test_a_routed_profile_gets_nothing_of_this_processs_environment(self):
+        provider = module("provider")
+        section = dict(provider._terminal()) | {"docker_forward_env": ["FWD1"]}
+        token = hermes_constants.set_hermes_home_override(os.environ["HERMES_HOME"] + "/profiles/other")
+        try:
+            with mock.patch.object(provider, "_terminal", return_value=section), self.assertLogs(LOGGER, "WARNING") as logs:
+                self.assertEqual(type(PROVIDER)()._forwarded(section, {}), ())
+        finally:
+            hermes_constants.reset_hermes_home_override(token)
+        self.assertIn("docker_forward_env", logs.output[0])
 
     def test_an_ephemeral_session_has_its_own_sandbox_which_goes_with_it(self):
         one, two = (make(task, container_persistent=False) for task in ("s1", "s2"))

@@ -26,7 +26,7 @@ class Running:
 
 
 def send(message):
-    line = json.dumps(message) + "\n"
+    line = json.dumps(message, separators=(",", ":")) + "\n"
     with _lock:
         sys.stdout.write(line)
         sys.stdout.flush()
@@ -67,8 +67,10 @@ def execute(number, params, call):
     elif verb == "status":
         result(number, returncode=int(rest), output="")
     elif verb == "pieces":
-        for piece in rest.encode():
-            send({"jsonrpc": "2.0", "method": "output", "params": {"call": number, "data": b64(bytes([piece]))}})
+        for place, piece in enumerate(rest.encode()):
+            params = {"call": number, "data": b64(bytes([piece]))}
+            # The order of members is nobody's promise.
+            send({"jsonrpc": "2.0", "method": "output", "params": params if place % 2 else dict(reversed(params.items()))})
         result(number, returncode=0, output="")
     elif verb == "flood":
         flood(number, int(rest), call)
@@ -135,7 +137,9 @@ def handle(message, mode):
     number, method, params = message.get("id"), message["method"], message.get("params") or {}
     note(method, params)
     call = _calls.get(params.get("call"))
-    if method == "initialize":
+    if method == "initialize" and mode == "refuse":
+        failure(number, -32600, "protocol 1 is not spoken here, only 7")
+    elif method == "initialize":
         result(number, protocol=1, version="0.0-fake")
     elif method == "probe":
         if mode != "deaf-probe":

@@ -79,6 +79,15 @@ class StartTest(unittest.TestCase):
         self.assertIn("9.9", fault.reason)
         self.assertIn("plugin install", fault.hint)
 
+    def test_refused_child_is_not_left_running(self):
+        log = Log(self)
+        for mode in ("refuse", "protocol-7"):
+            self.assertIn("7", self.fault(mode).reason)
+        pids = [entry["pid"] for entry in log.entries("started")]
+        self.assertEqual(len(pids), 2)
+        for pid in pids:
+            self.assertTrue(until(lambda pid=pid: not alive(pid)))
+
     def test_child_that_ends_at_once_is_quoted(self):
         fault = self.fault("exit")
         self.assertIn("status 7", fault.reason)

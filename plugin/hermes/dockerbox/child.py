@@ -32,13 +32,17 @@ LINE_LIMIT = 128 << 20
 # What is kept of a log line and of a line that is no answer, in bytes.
 LOG_LINE = 2000
 
+# How dockerbox writes a piece of output. A flood is thousands of these, and finding one field takes json.loads longer than all the rest;
+# one that is written in another way is read by json.loads.
+_OUTPUT, _OUTPUT_DATA, _OUTPUT_END = b'{"jsonrpc":"2.0","method":"output","params":{"call":', b',"data":"', b'"}}'
+
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Child:
     """A running child. Any thread may send; answers arrive on the reader thread, so what a call does there must not block.
 
-    A call is an object with ``finish(result, fault)`` and, for `execute`, ``output(message)`` and ``credit(message)``.
+    A call is an object with ``finish(result, fault)`` and, for `execute`, ``output(data)`` and ``credit(count)``.
     """
 
     def __init__(self, argv):
@@ -74,21 +78,19 @@ class Child:
         return self._process.pid
 
     def greet(self, patience):
-        """Wait for the child's first line and agree on the protocol, within ``patience`` seconds; a Fault ends the child."""
+        """Wait for the child's first line and agree on the protocol, within ``patience`` seconds. After a Fault it cannot be used."""
         deadline = time.monotonic() + patience
         if not self._greeted.wait(patience):
-            self.end(Fault(f"{self.argv[0]} did not greet within {patience:g} s", "run `dockerbox version` to see what it is", lost=True))
+            raise Fault(f"{self.argv[0]} did not greet within {patience:g} s", "run `dockerbox version` to see what it is", lost=True)
         if self.lost:
             raise self.lost
         spoken = self.hello.get("protocol")
         if spoken != PROTOCOL:
-            fault = Fault(
+            raise Fault(
                 f"this plugin ({VERSION}) speaks protocol {PROTOCOL}, but {self.argv[0]} ({self.version}) speaks protocol {spoken}",
                 f"run `{self.argv[0]} plugin install` and restart Hermes, so that both are of one version",
                 lost=True,
             )
-            self.end(fault)
-            raise fault
         client = {"name": "hermes", "version": VERSION}
         self.request("initialize", {"protocol": PROTOCOL, "client": client}, max(0.1, deadline - time.monotonic()))
 
@@ -236,15 +238,20 @@ class Child:
     def _dispatch(self, line):
         """Hand one line to its call. Nothing a line holds may end the reader: all other calls depend on it."""
         try:
+            if line.startswith(_OUTPUT) and line.endswith(_OUTPUT_END):
+                number, _, data = line[len(_OUTPUT) : -len(_OUTPUT_END)].partition(_OUTPUT_DATA)
+                if call := self._calls.get(int(number)):
+                    call.output(data)
+                return
             message = json.loads(line)
             method = message.get("method")
             params = message.get("params")
             if method == "output":
                 if call := self._calls.get(params["call"]):
-                    call.output(params)
+                    call.output(params["data"])
             elif method == "credit":
                 if call := self._calls.get(params["call"]):
-                    call.credit(params)
+                    call.credit(params["bytes"])
             elif method == "hello":
                 self.hello = params if isinstance(params, dict) else {}
                 self._greeted.set()

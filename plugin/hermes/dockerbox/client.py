@@ -33,7 +33,11 @@ class Client:
         try:
             if self._child is None or self._child.lost:
                 fresh = Child(self._argv)
-                fresh.greet(patience)
+                try:
+                    fresh.greet(patience)
+                except Fault as fault:
+                    fresh.end(fault)
+                    raise
                 self._child = fresh
             return self._child
         finally:

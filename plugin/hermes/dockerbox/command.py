@@ -79,14 +79,14 @@ class Command:
 
     # What the reader thread calls.
 
-    def output(self, message):
-        """A piece of output arrived."""
-        self._output.put(from_base64(message["data"]))
+    def output(self, data):
+        """A piece of output arrived, in base64."""
+        self._output.put(from_base64(data))
 
-    def credit(self, message):
-        """The command took some of its input."""
+    def credit(self, count):
+        """The command took ``count`` bytes of its input."""
         if self._feed is not None:
-            self._feed.credit(int(message["bytes"]))
+            self._feed.credit(int(count))
 
     def finish(self, result, fault):
         """The command is over. The output ends first, so that a poll() which sees the end finds the drain thread at its end too."""

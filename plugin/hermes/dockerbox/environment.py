@@ -252,7 +252,7 @@ class SandboxEnvironment(BaseEnvironment):
                 environ[name] = value
         # The process environment holds the session that spoke last, which in a gateway need not be the one this command is for.
         if self._session is None or os.environ.get("HERMES_SESSION_KEY") == self._session:
-            environ.update((name, value) for name, value in os.environ.items() if name.startswith(_SESSION_NAMES))
+            environ.update({name: os.environ.get(name, "") for name in os.environ if name.startswith(_SESSION_NAMES)})
         return environ
 
     def _update_cwd(self, result):

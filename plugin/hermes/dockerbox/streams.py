@@ -12,8 +12,9 @@ import threading
 
 from .faults import Fault
 
-# Bytes of output that may be under way for one command, and how many are consumed before the command gets them back.
-WINDOW = 1 << 20
+# Bytes of output that may be under way for one command, and how many are consumed before the command gets them back. Large enough that
+# a flood does not wait for Python's threads to take turns.
+WINDOW = 4 << 20
 _GRANT = WINDOW // 4
 
 # Bytes of input that may be under way for one command (docs/protocol.md), and how many go into one message.
@@ -130,5 +131,5 @@ def base64(data):
 
 
 def from_base64(text):
-    """The bytes of a protocol field; b"" for a missing one."""
+    """The bytes of a protocol field, given as str or bytes; b"" for a missing one."""
     return binascii.a2b_base64(text) if text else b""
