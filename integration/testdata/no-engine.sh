@@ -10,6 +10,9 @@ scripts=$1
 scratch=$2
 data=$scratch/data
 mkdir -p "$scratch/run" "$data"
+# The mounts of this machine's own daemon were copied into this namespace; hidden below
+# another /var/run they could not be told from left-overs.
+awk '$5 ~ "^(/var)?/run/docker/" { print $5 }' /proc/self/mountinfo | while read -r point; do umount "$point"; done
 mount --bind "$scratch/run" "$(readlink -f /var/run)"
 export DOCKERBOX_DOCKER_DATA_ROOT=$data DOCKERBOX_DOCKER_LOG=$scratch/dockerd.log
 
@@ -24,8 +27,9 @@ python3 -c 'import socket, sys; [socket.socket(socket.AF_UNIX).bind(path) for pa
 # Mounts: the data root on itself, a container's root and shm (a name with a space), a network namespace.
 mount --bind "$data" "$data"
 touch /var/run/docker/unmount-on-shutdown
-layer=$data/overlay2/dead
-mkdir -p "$layer"/{lower,upper,work,merged} "$data/containers/a b/mounts/shm"
+# Not below overlay2: dockerd would insist on that driver, also where /tmp cannot carry it.
+layer=$data/layers/dead
+mkdir -p "$layer/merged" "$data/containers/a b/mounts/shm"
 mount -t tmpfs tmpfs "$layer/merged"
 mount -t tmpfs shm "$data/containers/a b/mounts/shm"
 touch /var/run/docker/netns/dead
