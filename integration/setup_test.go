@@ -153,7 +153,7 @@ func TestSetupDockerStartsAnEngine(t *testing.T) {
 	}
 	const endpoint = "unix:///var/run/docker.sock"
 	want := map[string]string{
-		"mounts_before": "4", "first": endpoint, "foreign_alive": "yes", "dead_mounts": "0", "root_dir": filepath.Join(scratch, "data"),
+		"mounts_before": "4", "first": endpoint, "together": endpoint, "foreign_alive": "yes", "dead_mounts": "0", "root_dir": filepath.Join(scratch, "data"),
 		"second": endpoint, "same_daemon": "yes",
 		"after_crash": endpoint, "new_daemon": "yes",
 		"stopped": "yes", "mounts_after": "0", "stop_again": "yes", "data_root_removed": "yes",
@@ -165,6 +165,9 @@ func TestSetupDockerStartsAnEngine(t *testing.T) {
 		if !strings.Contains(got.stderr, part) {
 			t.Errorf("stderr lacks %q:\n%s", part, got.stderr)
 		}
+	}
+	if starts := strings.Count(got.stderr, "setup-docker: starting "); starts != 2 {
+		t.Errorf("dockerd was started %d times, want 2: once for the two at the beginning and once after the crash:\n%s", starts, got.stderr)
 	}
 }
 

@@ -38,8 +38,13 @@ mount --bind /proc/self/ns/net /var/run/docker/netns/dead
 mounts() { awk '{ print $5 }' /proc/self/mountinfo | grep -c -e "^$data" -e '/docker/netns/' || true; }
 
 echo "mounts_before=$(mounts)"
+# Two at once, as two people typing make up: one starts the daemon, the other finds it.
+"$scripts/setup-docker" >"$scratch/other" &
+other=$!
 endpoint=$("$scripts/setup-docker")
+wait "$other"
 echo "first=$endpoint"
+echo "together=$(cat "$scratch/other")"
 echo "foreign_alive=$(kill -0 "$foreign" && echo yes)"
 echo "dead_mounts=$(grep -c -e "$layer" -e 'mounts/shm' -e 'netns/dead' /proc/self/mountinfo || true)"
 echo "root_dir=$(curl --silent --unix-socket /var/run/docker.sock http://docker/info |
