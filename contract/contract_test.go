@@ -112,6 +112,12 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+func TestKilledNamesNoLimitItDoesNotKnow(t *testing.T) {
+	if r := Killed(Result{}, ErrTimedOut, 0); string(r.Output) != "[Command timed out]" {
+		t.Errorf("%q", r.Output)
+	}
+}
+
 func TestStatuses(t *testing.T) {
 	for f, want := range map[StartFailure]int{Started: 0, BadDirectory: 126, NotExecutable: 126, NotFound: 127} {
 		if f.Status() != want {

@@ -26,13 +26,15 @@ var ErrTimedOut = errors.New("timed out")
 // ErrInterrupted is the context cause of a caller that gave up.
 var ErrInterrupted = errors.New("interrupted")
 
-// Killed completes the result of a command that was killed for cause after limit.
+// Killed completes the result of a command that was killed for cause after limit; a limit of 0 is one that only the caller knew.
 // It appends the line people and models look for, on a line of its own.
 func Killed(r Result, cause error, limit time.Duration) Result {
 	line := "[Command interrupted]"
 	if errors.Is(cause, ErrTimedOut) {
 		r.ExitCode, r.TimedOut = ExitTimedOut, true
-		line = fmt.Sprintf("[Command timed out after %s]", limit)
+		if line = "[Command timed out]"; limit > 0 {
+			line = fmt.Sprintf("[Command timed out after %s]", limit)
+		}
 	} else {
 		r.ExitCode, r.Interrupted = ExitInterrupted, true
 	}

@@ -27,8 +27,8 @@ const (
 	helloLimit = 20 * time.Second
 	// killLimit is how long a tree may take to be dead after a Kill: the agent's own grace is 1 s.
 	killLimit = 15 * time.Second
-	// pingEvery and pingLimit find an agent that fell silent while commands run.
-	pingEvery = 5 * time.Second
+	// pingEvery and pingLimit find an agent that fell silent while commands run; a paused container is found after two pings.
+	pingEvery = 2 * time.Second
 	pingLimit = 15 * time.Second
 )
 

@@ -180,10 +180,7 @@ func (e *Environment) live(ctx context.Context) (*conn, error) {
 	switch state {
 	case Running:
 	case Paused:
-		return nil, &contract.BackendError{
-			Reason: fmt.Sprintf("sandbox %q is paused", name),
-			Hint:   "docker unpause " + e.Info().ContainerID + " lets it go on",
-		}
+		return nil, e.pausedError()
 	default:
 		if e.opts.Revive == nil {
 			return nil, &contract.BackendError{
@@ -203,6 +200,20 @@ func (e *Environment) live(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	return e.current()
+}
+
+func (e *Environment) pausedError() error {
+	info := e.Info()
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("sandbox %q is paused", info.Name),
+		Hint:   "docker unpause " + info.ContainerID + " lets it go on",
+	}
+}
+
+func (e *Environment) currentContainer() Container {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.container
 }
 
 // current returns the connection if it can be used, nil if it must be made anew.

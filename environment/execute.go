@@ -132,15 +132,51 @@ func (e *Environment) run(ctx context.Context, run wire.Run, stdin io.Reader, si
 		if stdin != nil {
 			go k.feed(c.out, stdin) // ends by itself: see Execute
 		}
-		exit, err := c.follow(ctx, k, sink)
+		exit, err := c.follow(ctx, k, sink, e.paused)
 		stop()
+		if isLost(err) {
+			err = e.explainLoss(ctx, err)
+		}
 		return exit, err
+	}
+}
+
+// askLimit bounds a question to the engine on behalf of a command that is in trouble; its own context may be over.
+const askLimit = 5 * time.Second
+
+// paused reports whether the engine says that the container is paused.
+func (e *Environment) paused(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
+	defer cancel()
+	state, err := e.currentContainer().State(ctx)
+	return err == nil && state == Paused
+}
+
+// explainLoss says why a connection was lost, when the engine knows better than the stream does.
+func (e *Environment) explainLoss(ctx context.Context, lost error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
+	defer cancel()
+	name := e.Info().Name
+	state, err := e.currentContainer().State(ctx)
+	switch {
+	case err != nil: // the daemon itself is in trouble, and says how
+		return err
+	case state == Paused:
+		return e.pausedError()
+	case state == Running:
+		return lost
+	default:
+		return &contract.BackendError{
+			Reason: fmt.Sprintf("the container of sandbox %q went away while a command was running", name),
+			Hint:   "the next command starts it again; look at what this one did before you repeat it", Err: errLost,
+		}
 	}
 }
 
 // follow passes output on until the call is over. It owns the consumer side of k: only this goroutine takes from it. The order is
 // fixed: all output, then the exit.
-func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, error) {
+// stalled is asked when the agent owes a sign of life: whether there is no hope of one.
+func (c *conn) follow(ctx context.Context, k *call, sink *sink, stalled func(context.Context) bool) (wire.Exit, error) {
 	tick := time.NewTimer(pingEvery)
 	defer tick.Stop()
 	var (
@@ -179,7 +215,7 @@ func (c *conn) follow(ctx context.Context, k *call, sink *sink) (wire.Exit, erro
 			switch {
 			case pong == nil:
 				pong, pinged = c.ask(wire.Query{Op: wire.OpPing}), time.Now()
-			case time.Since(pinged) > pingLimit:
+			case time.Since(pinged) > pingLimit || stalled(ctx):
 				c.fail(errSilent)
 			}
 			tick.Reset(pingEvery)

@@ -368,6 +368,34 @@ func TestStoppedContainersAreRevivedAndPausedOnesSaid(t *testing.T) {
 	}
 }
 
+// A command in a container that was paused under it ends in a sentence that says so, long before the agent counts as dead.
+func TestPauseUnderACommandIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &testBox{}
+		b.play = func(_ int, a *far) {
+			if !a.hello("one") {
+				return
+			}
+			if _, _, ok := a.run(); ok {
+				b.mu.Lock()
+				b.state = Paused
+				b.mu.Unlock()
+				for { // frozen: it takes what the kernel buffers and answers nothing
+					if _, err := a.in.Next(); err != nil {
+						return
+					}
+				}
+			}
+		}
+		e := connect(t, b)
+		began := time.Now()
+		_, err := e.Execute(t.Context(), contract.Request{Command: "x"})
+		if got := backend(t, err); !strings.Contains(got.Reason, "is paused") || !strings.Contains(got.Hint, "unpause") || time.Since(began) > 3*pingEvery {
+			t.Fatalf("%+v after %s", got, time.Since(began))
+		}
+	})
+}
+
 func TestDirectoriesAreCompleted(t *testing.T) {
 	for name, tc := range map[string]struct {
 		cwd  string // of the environment

@@ -42,7 +42,7 @@ func (e *Engine) explain(did string, err error) error {
 	case client.IsErrConnectionFailed(err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
 		return &contract.BackendError{
 			Reason: "the docker daemon at " + e.target.host + " does not answer",
-			Hint:   "start it (make setup does, or systemctl start docker), or point DOCKER_HOST or --context at the right one",
+			Hint:   "start it (systemctl start docker, or make docker in the repository), or point DOCKER_HOST or --context at the right one",
 			Err:    errors.Join(ErrUnreachable, err),
 		}
 	case errdefs.IsNotFound(err):
