@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -106,13 +107,7 @@ func (a *Agent) dismiss(c *conn) {
 // warmed notes that acc has a waiting shell and ends those of accounts that have gone unused for longest.
 func (a *Agent) warmed(acc *account) {
 	a.mu.Lock()
-	order := a.warmOrder[:0]
-	for _, x := range a.warmOrder {
-		if x != acc {
-			order = append(order, x)
-		}
-	}
-	a.warmOrder = append(order, acc)
+	a.warmOrder = append(slices.DeleteFunc(a.warmOrder, func(x *account) bool { return x == acc }), acc)
 	var surplus []*account
 	if n := len(a.warmOrder) - maxWarm; n > 0 {
 		surplus = append(surplus, a.warmOrder[:n]...)

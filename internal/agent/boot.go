@@ -13,19 +13,18 @@ const (
 	fdInput   = 246 // standard input, when the command has one
 	fdStatus  = 247 // see recordState and its kin; a pipe, because a file would be subject to ulimit -f
 	fdPrelude = 248 // a memfd: boot script, NUL, prelude
-	fdText    = 249 // a memfd: the fields below, each ended by NUL
+	fdText    = 249 // a memfd: the fields listed below, each ended by NUL
 	fdTrigger = 250 // one "go" when the text is there, the end when it never will be
 )
 
-// Fields of fdText.
-const (
-	fieldInput    = iota // "1": standard input is fdInput, else /dev/null
-	fieldDir             // where to run
-	fieldHow             // one of the how constants
-	fieldFallback        // where to run silently when dir cannot be entered; may be empty
-	fieldSetup           // what to evaluate first: variables of this command, trap
-	fieldText            // the command
-)
+// Fields of fdText, by their index in MAPFILE:
+//
+//	0  "1" when standard input is fdInput, else it is /dev/null
+//	1  the directory to run in
+//	2  one of the how constants
+//	3  where to run silently when that cannot be entered; may be empty
+//	4  what to evaluate first: variables of this command, the trap guard
+//	5  the command
 
 // What to do when a directory cannot be entered and there is no fallback.
 const (
@@ -53,7 +52,7 @@ const reportOnce = `if [[ $BASHPID == $$ && -z ${__dockerbox_done-} ]]; then __d
 // atExit is the EXIT trap: it serves exit, set -e, set -u and TERM. Silenced as a whole, or set -x would show it.
 const atExit = `{ ` + clearTraps + reportOnce + `} >/dev/null 2>&1`
 
-// enterDir implements fieldDir, fieldHow and fieldFallback. The nearest parent is looked for here and not in the agent, because root
+// enterDir implements fields 1 to 3. The nearest parent is looked for here and not in the agent, because root
 // without DAC_OVERRIDE cannot look below a home of mode 0700.
 const enterDir = `builtin cd -- "${MAPFILE[1]}" 2>/dev/null || ` +
 	`{ [[ -n ${MAPFILE[3]} ]] && builtin cd -- "${MAPFILE[3]}" 2>/dev/null; } || ` +

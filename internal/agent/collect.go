@@ -65,7 +65,7 @@ func drain(r *os.File, f func([]byte)) {
 	_ = raw.Control(func(fd uintptr) { // fails for a closed file only
 		for {
 			n, err := unix.Read(int(fd), b)
-			if err == unix.EINTR { //nolint:errorlint // an errno as the system call returns it
+			if err == unix.EINTR {
 				continue
 			}
 			if n <= 0 || err != nil {

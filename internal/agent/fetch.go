@@ -156,7 +156,8 @@ func realpath(file string) (string, error) {
 	}
 	for rest := file; rest != ""; {
 		var part string
-		part, rest, _ = strings.Cut(rest, "/")
+		var slash bool
+		part, rest, slash = strings.Cut(rest, "/")
 		switch part {
 		case "", ".":
 			continue
@@ -174,7 +175,7 @@ func realpath(file string) (string, error) {
 		case err != nil:
 			return "", err
 		case st.Mode&unix.S_IFMT != unix.S_IFLNK:
-			if st.Mode&unix.S_IFMT != unix.S_IFDIR && rest != "" {
+			if st.Mode&unix.S_IFMT != unix.S_IFDIR && slash {
 				return "", unix.ENOTDIR
 			}
 			done = next
@@ -190,7 +191,7 @@ func realpath(file string) (string, error) {
 		if path.IsAbs(target) {
 			done = "/"
 		}
-		if rest != "" {
+		if slash {
 			target += "/" + rest
 		}
 		rest = target

@@ -136,6 +136,17 @@ func descendants() []int {
 	return list
 }
 
+// lost fails the test with what the agent says of the end of the connection.
+func (c *client) lost(err error) {
+	c.tb.Helper()
+	select {
+	case <-c.serve:
+		c.tb.Fatalf("%v; the agent ended the connection: %v", err, c.err)
+	case <-time.After(patience):
+		c.tb.Fatal(err)
+	}
+}
+
 func must(tb testing.TB, err error) {
 	tb.Helper()
 	if err != nil {
@@ -279,7 +290,7 @@ func (a *answer) take(f wire.Frame) {
 	}
 }
 
-func (c *client) call(hoard bool, make_ func(id uint32) wire.Frame) *answer {
+func (c *client) call(hoard bool, request func(id uint32) wire.Frame) *answer {
 	c.tb.Helper()
 	c.mu.Lock()
 	c.next++
@@ -290,7 +301,7 @@ func (c *client) call(hoard bool, make_ func(id uint32) wire.Frame) *answer {
 	}
 	c.calls[a.id] = a
 	c.mu.Unlock()
-	must(c.tb, c.out.Write(make_(a.id)))
+	must(c.tb, c.out.Write(request(a.id)))
 	return a
 }
 
@@ -375,7 +386,9 @@ func (a *answer) code() int {
 
 func (a *answer) send(t wire.Type, payload []byte) {
 	a.client.tb.Helper()
-	must(a.client.tb, a.client.out.Write(wire.Frame{Type: t, ID: a.id, Payload: payload}))
+	if err := a.client.out.Write(wire.Frame{Type: t, ID: a.id, Payload: payload}); err != nil {
+		a.client.lost(err)
+	}
 }
 
 func (a *answer) kill() { a.client.tb.Helper(); a.send(wire.TypeKill, nil) }

@@ -101,8 +101,8 @@ func discard(read func(func(uintptr) bool) error) (ended bool) {
 		for total < discardMost {
 			n, err := unix.Read(int(fd), buf)
 			switch {
-			case err == unix.EINTR: //nolint:errorlint // an errno as the system call returns it
-			case err == unix.EAGAIN: //nolint:errorlint // as above
+			case err == unix.EINTR:
+			case err == unix.EAGAIN:
 				return false
 			case n <= 0:
 				ended = true

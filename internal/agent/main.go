@@ -48,8 +48,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		user := flags.String("user", "", "account of commands that name none")
 		if err := flags.Parse(rest); errors.Is(err, flag.ErrHelp) {
 			return 0
-		} else if err != nil || flags.NArg() > 0 {
+		} else if err != nil {
 			return exitUsage
+		}
+		if flags.NArg() > 0 {
+			break
 		}
 		return attach(*user, stdout, stderr)
 	case verb == "resident" && len(rest) == 0:

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -116,7 +117,7 @@ func (o *output) hold(kind wire.Type, data []byte, unused int) bool {
 // slow to read must still be able to give credit.
 func (o *output) flush(last ...wire.Frame) {
 	o.mu.Lock()
-	frames := append(o.pending, last...)
+	frames := slices.Concat(o.pending, last)
 	o.pending, o.held = nil, 0
 	if o.timer != nil {
 		o.timer.Stop()

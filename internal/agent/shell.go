@@ -32,7 +32,7 @@ type shell struct {
 	trigger *os.File
 }
 
-// job is what a waiting shell is to run; see the fields of fdText.
+// job is what a waiting shell is to run; see the fields of fdText in boot.go.
 type job struct {
 	input                      bool
 	dir, how, fallback, oldpwd string

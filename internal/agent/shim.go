@@ -29,7 +29,10 @@ func settle(mark string) error {
 		return err
 	}
 	n, err := strconv.ParseUint(mark, 10, 64)
-	if err != nil || n == 0 {
+	if err != nil {
+		return err
+	}
+	if n == 0 {
 		return nil // no mark could be given, see nextMark
 	}
 	return unix.Setrlimit(unix.RLIMIT_MSGQUEUE, &unix.Rlimit{Cur: n, Max: n})
@@ -39,9 +42,8 @@ func settle(mark string) error {
 func becomeShell(args []string) int {
 	err := settle(args[0])
 	if err == nil {
-		err = unix.CloseRange(fdTrigger+1, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // whatever the agent itself was started with
-	}
-	if err == nil {
+		_ = unix.CloseRange(fdTrigger+1, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // as in becomeProgram
+
 		err = syscall.Exec(args[1], args[2:], os.Environ())
 	}
 	return cannot(wire.ReasonInternal, args[1]+": "+err.Error(), exitNotExecutable)
@@ -57,10 +59,13 @@ func becomeProgram(args []string) int {
 	if err := enter(dir, how, fallback); err != nil {
 		return cannot(wire.ReasonDirectory, dir+": "+err.Error(), exitNotExecutable)
 	}
-	const ownFirst = 3
-	if err := unix.CloseRange(ownFirst, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+	if _, err := unix.FcntlInt(fdStatus, unix.F_SETFD, unix.FD_CLOEXEC); err != nil {
 		return cannot(wire.ReasonInternal, "status descriptor: "+err.Error(), exitNotExecutable)
 	}
+	// Whatever the agent itself was started with and did not know of. Kernels before 5.11 and old seccomp profiles lack the call; a docker
+	// exec has nothing of the kind.
+	const first = 3
+	_ = unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	err := execute(words, os.Environ(), os.Getenv("PATH"))
 	if errors.Is(err, errNoProgram) || errors.Is(err, unix.ENOENT) {
 		return cannot(wire.ReasonNotFound, "exec: "+strconv.Quote(words[0])+": "+err.Error(), exitNotFound)

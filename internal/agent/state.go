@@ -55,14 +55,14 @@ func isName(name string) bool {
 	return name != ""
 }
 
-// merge returns now with the differences between before and after applied to it; now itself when there is none. That each command
-// brings only its own differences is what lets concurrent commands keep each other's.
-func (now *snapshot) merge(before, after *snapshot) *snapshot {
-	vars, a := mergeMap(now.vars, before.vars, after.vars)
-	functions, b := mergeMap(now.functions, before.functions, after.functions)
-	aliases, c := mergeMap(now.aliases, before.aliases, after.aliases)
+// merge returns s with the differences between before and after applied to it; s itself when there is none. That each command brings only
+// its own differences is what lets concurrent commands keep each other's.
+func (s *snapshot) merge(before, after *snapshot) *snapshot {
+	vars, a := mergeMap(s.vars, before.vars, after.vars)
+	functions, b := mergeMap(s.functions, before.functions, after.functions)
+	aliases, c := mergeMap(s.aliases, before.aliases, after.aliases)
 	if !a && !b && !c {
-		return now
+		return s
 	}
 	return &snapshot{vars: vars, functions: functions, aliases: aliases}
 }
@@ -110,12 +110,12 @@ func (p passing) has(name string) bool {
 	})
 }
 
-// keep puts into after what before had of the passing variables, as if the command had not touched them.
-func (after *snapshot) keep(before *snapshot, p passing) {
-	maps.DeleteFunc(after.vars, func(name string, _ variable) bool { return p.has(name) })
+// keep puts into s what before had of the passing variables, as if the command had not touched them. For a state nobody else has yet.
+func (s *snapshot) keep(before *snapshot, p passing) {
+	maps.DeleteFunc(s.vars, func(name string, _ variable) bool { return p.has(name) })
 	for name, v := range before.vars {
 		if p.has(name) {
-			after.vars[name] = v
+			s.vars[name] = v
 		}
 	}
 }
