@@ -152,7 +152,7 @@ func (acc *account) shell(id identity, now *snapshot, split bool) (*shell, error
 			warm.discard()
 		}
 	}
-	return newShell(id, acc.agent.bash, now, split)
+	return newShell(id, acc.agent.bash(), now, split)
 }
 
 // prewarm starts the shell for the next command, unless a right one waits already. Failing costs only time: the next command starts
@@ -169,7 +169,7 @@ func (acc *account) prewarm() {
 	}
 	acc.dropWarm()
 	acc.mu.Unlock()
-	s, err := newShell(id, acc.agent.bash, now, false)
+	s, err := newShell(id, acc.agent.bash(), now, false)
 	if err != nil {
 		return
 	}
@@ -192,20 +192,21 @@ func (acc *account) login() {
 	defer close(acc.ready)
 	first := newSnapshot()
 	for name, value := range acc.agent.env {
-		if lasts(name) && !strings.HasPrefix(name, "BASH_FUNC_") {
+		if lasts(name) {
 			first.vars[name] = variable{value: value}
 		}
 	}
 	id, _, _, _ := acc.entry()
-	for name, value := range map[string]string{"HOME": id.home, "USER": id.name, "LOGNAME": id.name, "SHELL": id.loginShell(acc.agent.bash)} {
+	bash := acc.agent.bash()
+	for name, value := range map[string]string{"HOME": id.home, "USER": id.name, "LOGNAME": id.name, "SHELL": id.loginShell(bash)} {
 		first.vars[name] = variable{value: value}
 	}
 	if _, set := first.vars["PATH"]; !set {
 		first.vars["PATH"] = variable{value: defaultPath}
 	}
 	state, cwd := first, ""
-	if acc.agent.bash != "" {
-		state, cwd = acc.agent.readProfile(id, first)
+	if bash != "" {
+		state, cwd = acc.agent.readProfile(id, bash, first)
 	}
 	keepPath(first, state)
 	acc.mu.Lock()

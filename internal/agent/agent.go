@@ -20,7 +20,7 @@ import (
 type Agent struct {
 	files       files
 	env         map[string]string // what the agent itself was started with: the container's own environment
-	bash        string            // "" when the image has none
+	bash        func() string     // where bash is now, "" when the image has none: a command may install it
 	boot        string            // see wire.Hello
 	defaultUser string
 	loginLimit  time.Duration
@@ -58,15 +58,15 @@ func New(environ []string) (*Agent, error) {
 		loginLimit: loginLimit, helloLimit: helloLimit, closing: make(chan struct{}),
 		accounts: map[[2]int]*account{}, conns: map[*conn]func(){}, leftovers: map[*os.File]bool{},
 	}
-	a.bash = findBash(a.env["PATH"])
+	a.bash = func() string { return findBash(a.env["PATH"]) }
 	return a, nil
 }
 
-// ownUser is the account the agent runs as. For an ordinary one its group is part of it: the container may have been given another than
+// ownUser is the account the agent runs as. When it cannot switch, its group is part of it: the container may have been given another than
 // passwd has, and the agent cannot change it.
 func ownUser() string {
 	uid := strconv.Itoa(os.Geteuid())
-	if os.Geteuid() == 0 {
+	if canSwitch() {
 		return uid
 	}
 	return uid + ":" + strconv.Itoa(os.Getegid())

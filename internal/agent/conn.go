@@ -36,14 +36,11 @@ type conn struct {
 // user is the account of commands that name none; empty means the agent's own. Both streams are closed on return. Safe for concurrent
 // use. The error says why the connection ended; nil is a clean end.
 func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
-	c := &conn{agent: a, user: user, w: wire.NewWriter(w), gone: make(chan struct{}), live: map[uint32]*run{}}
-	var once sync.Once
-	hangUp := func() {
-		once.Do(func() { // closing ends a Read or Write under way
-			_ = r.Close()
-			_ = w.Close()
-		})
-	}
+	hangUp := sync.OnceFunc(func() { // closing ends a Read or Write under way
+		_ = r.Close()
+		_ = w.Close()
+	})
+	c := &conn{agent: a, user: user, w: wire.NewWriter(oneWay{w, hangUp}), gone: make(chan struct{}), live: map[uint32]*run{}}
 	defer hangUp()
 	if !a.admit(c, hangUp) {
 		return errClosed
@@ -67,8 +64,27 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 	return err
 }
 
+// oneWay ends the connection when writing fails: a host that cannot hear is gone, even if it could still be heard.
+type oneWay struct {
+	w      io.Writer
+	hangUp func()
+}
+
+func (o oneWay) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil {
+		o.hangUp()
+	}
+	return n, err
+}
+
 // talk exchanges hellos and handles frames until the stream ends.
-func (c *conn) talk(r io.Reader, hangUp func()) error {
+func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
+	defer func() {
+		if p := recover(); p != nil { // a fault met on one connection is no reason to end the others
+			err = fmt.Errorf("the agent failed: %v", p)
+		}
+	}()
 	hello := wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Boot: c.agent.boot, UID: os.Geteuid()}
 	in := wire.NewReader(r, wire.MaxHello)
 	timer := time.AfterFunc(c.agent.helloLimit, hangUp)

@@ -80,7 +80,8 @@ func parseReport(b []byte, before *snapshot) (report, error) {
 func parseState(f []string, before *snapshot) (dump, error) {
 	d := dump{cwd: strings.TrimSuffix(f[0], "\n"), pwd: f[1], snapshot: newSnapshot()}
 	for name, v := range before.vars {
-		if !isName(name) { // bash passes these on and cannot list or change them
+		// bash passes these on and cannot list or change them, except for functions, which it has taken in.
+		if !isName(name) && !strings.HasPrefix(name, "BASH_FUNC_") {
 			d.snapshot.vars[name] = v
 		}
 	}

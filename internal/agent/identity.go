@@ -96,8 +96,8 @@ func (f files) resolve(user, imageHome string) (identity, error) {
 	if id.uid < 0 || id.gid < 0 || id.uid > maxID || id.gid > maxID {
 		return id, noUser("user or group number in %q is above %d", user, maxID)
 	}
-	if self := os.Geteuid(); self != 0 && (id.uid != self || id.gid != os.Getegid()) {
-		return id, noUser("the agent runs as user %d, group %d and cannot become user %d, group %d; only one that runs as root can", self, os.Getegid(), id.uid, id.gid)
+	if self := os.Geteuid(); !canSwitch() && (id.uid != self || id.gid != os.Getegid()) {
+		return id, noUser("the agent runs as user %d, group %d and cannot become user %d, group %d: that takes root with the capabilities SETUID and SETGID", self, os.Getegid(), id.uid, id.gid)
 	}
 	switch {
 	case ownsHome(imageHome, id.uid):

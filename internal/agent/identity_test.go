@@ -182,7 +182,7 @@ func TestAccounts(t *testing.T) {
 	must(t, err)
 	must(t, f.Close())
 	late := wire.Run{Shell: []byte(`echo "$(id -u) $(id -g) $HOME $SHELL"`), User: "late"}
-	c.run(late).want("5151 5152 / "+w.agent.bash+"\n", 0)
+	c.run(late).want("5151 5152 / "+w.agent.bash()+"\n", 0)
 	c.sh("export K=kept")
 	must(t, os.WriteFile(w.path("group"), []byte("tester:x:4242:\nextra:x:7777:\nnew:x:7778:tester\n"), 0o644))
 	c.sh("echo $(id -G) $K").want("4242 7778 kept\n", 0)
@@ -264,7 +264,7 @@ func TestWords(t *testing.T) {
 
 func TestNoBash(t *testing.T) {
 	w := newWorld(t)
-	w.agent.bash = ""
+	w.agent.bash = func() string { return "" }
 	c := w.connect(t)
 	if a := c.sh("echo hi"); a.exit.Reason != wire.ReasonInternal || !strings.Contains(a.exit.Text, "no bash") {
 		t.Errorf("%+v", a.exit)

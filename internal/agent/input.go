@@ -44,7 +44,7 @@ func (in *input) add(data []byte) error {
 	if in.ended {
 		return errors.New("input after its end")
 	}
-	if in.credit -= len(data); len(data) > 0 && !in.closed {
+	if in.credit -= len(data); len(data) > 0 {
 		in.queue = append(in.queue, append([]byte(nil), data...))
 		in.change.Signal()
 	}

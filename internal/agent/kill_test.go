@@ -5,6 +5,7 @@ package agent
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -197,4 +198,45 @@ func TestNoZombies(t *testing.T) {
 		}
 		return true
 	})
+}
+
+// What has left parent, session and environment behind is still known by its mark, also when nobody watched it go.
+func TestMarkFindsWhatGotAway(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	marks := map[string]string{}
+	for _, n := range []string{"86621", "86622"} {
+		a := c.sh("env -i setsid bash -c 'setsid -f sleep " + n + " >/dev/null 2>&1' & wait; ulimit -Hq")
+		marks[n] = strings.TrimSpace(a.output())
+	}
+	eventually(t, "both run", func() bool { return alive("sleep", "86621") && alive("sleep", "86622") })
+	for n, mark := range marks {
+		value, err := strconv.ParseUint(mark, 10, 64)
+		must(t, err)
+		found := (&tree{mark: value, seen: map[int]uint64{}, deaf: map[int]bool{}}).scan()
+		if len(found) != 1 {
+			t.Fatalf("mark %s: processes %v", mark, found)
+		}
+		if b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", found[0])); err != nil || string(b) != "sleep\x00"+n+"\x00" {
+			t.Errorf("mark %s found %q, %v", mark, b, err)
+		}
+	}
+	if found := (&tree{mark: 1, seen: map[int]uint64{}}).scan(); len(found) > 0 {
+		t.Errorf("another mark found %v", found)
+	}
+}
+
+// A host that wants a command dead may have stopped reading it: the Exit comes without more credit.
+func TestKillWithoutCredit(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	a := c.call(true, func(id uint32) wire.Frame {
+		return wire.Encode(wire.TypeRun, id, wire.Run{Shell: []byte("yes")})
+	})
+	eventually(t, "the window is filled", func() bool { return len(a.output()) == wire.Window })
+	a.kill()
+	a.wait()
+	if !a.exit.Killed {
+		t.Errorf("exit %+v", a.exit)
+	}
 }

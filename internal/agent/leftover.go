@@ -23,10 +23,20 @@ const (
 
 // settle waits after the main process ended until its output is out: until all pumps are done, or a while after the last byte. Time
 // during which the host gives no credit does not count, because then what the command itself wrote may still be in the pipe.
-func (o *output) settle(pumps, abandoned <-chan struct{}) {
+//
+// It ends without the credit once the host wants the command dead: then it may not be reading any more, and waits for the Exit.
+func (o *output) settle(pumps, abandoned, killed <-chan struct{}) {
 	idle, limit := time.NewTimer(quiet), time.NewTimer(restless)
 	defer idle.Stop()
 	defer limit.Stop()
+	dead := func() bool {
+		select {
+		case <-killed:
+			return true
+		default:
+			return false
+		}
+	}
 	for {
 		waited := o.waiting()
 		select {
@@ -37,12 +47,12 @@ func (o *output) settle(pumps, abandoned <-chan struct{}) {
 		case <-o.moved:
 			idle.Reset(quiet)
 		case <-idle.C:
-			if waited = waited || o.waiting(); !waited {
+			if waited = waited || o.waiting(); !waited || dead() {
 				return
 			}
 			idle.Reset(quiet)
 		case <-limit.C:
-			if waited = waited || o.waiting(); !waited {
+			if waited = waited || o.waiting(); !waited || dead() {
 				return
 			}
 		}

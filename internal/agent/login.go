@@ -44,11 +44,11 @@ func loginScript(profile string, first int) string {
 
 // readProfile runs the login profile as id and returns the state it made of first, with the directory a login starts in. It always
 // returns a state: first itself when nothing could be learnt.
-func (a *Agent) readProfile(id identity, first *snapshot) (state *snapshot, cwd string) {
+func (a *Agent) readProfile(id identity, bash string, first *snapshot) (state *snapshot, cwd string) {
 	state = first
 	deadline := time.Now().Add(a.loginLimit)
 	for done := 0; done < len(stages("")); {
-		states, inTime := a.loginShell(id, state, done, deadline)
+		states, inTime := a.loginShell(id, bash, state, done, deadline)
 		if len(states) > 0 {
 			state = states[len(states)-1].snapshot
 			if done == 0 {
@@ -64,7 +64,7 @@ func (a *Agent) readProfile(id identity, first *snapshot) (state *snapshot, cwd 
 }
 
 // loginShell runs the stages from first on in one shell. inTime is false when it could not be started or had to be ended.
-func (a *Agent) loginShell(id identity, from *snapshot, first int, deadline time.Time) (states []dump, inTime bool) {
+func (a *Agent) loginShell(id identity, bash string, from *snapshot, first int, deadline time.Time) (states []dump, inTime bool) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		return nil, false
@@ -82,7 +82,7 @@ func (a *Agent) loginShell(id identity, from *snapshot, first int, deadline time
 	}
 	c := child{mark: nextMark(), status: mine[0]}
 	defer c.close()
-	argv := append([]string{shellShim, strconv.FormatUint(c.mark, 10), a.bash}, shellArgs(loader)...)
+	argv := append([]string{shellShim, strconv.FormatUint(c.mark, 10), bash}, shellArgs(loader)...)
 	c.process, err = id.launch(argv, env, map[int]*os.File{0: null, 1: null, 2: null, fdStatus: theirs[0], fdPrelude: load})
 	closeAll(theirs)
 	if err != nil {

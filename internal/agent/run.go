@@ -256,7 +256,7 @@ func (r *run) wait(c *child, before *snapshot) (wire.Exit, report) {
 	if err != nil {
 		rep.states = nil // something else wrote there: nothing of it is believed
 	}
-	r.out.settle(pumps, r.conn.gone)
+	r.out.settle(pumps, r.conn.gone, r.killed)
 
 	r.out.stop()
 	if r.in != nil {

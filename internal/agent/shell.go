@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -131,7 +132,7 @@ func (j job) setup(from *snapshot) string {
 	if from.guards(j.text) {
 		b += guardTrap + "\n"
 	}
-	if definesBuiltin.MatchString(j.text) {
+	if strings.Contains(j.text, "builtin") && definesBuiltin.MatchString(j.text) {
 		b += "__dockerbox_builtin=1\n"
 	}
 	return b

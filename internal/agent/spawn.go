@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -14,11 +15,20 @@ import (
 // selfPath is this very binary. Through it a child can execute the shim even where its account may not walk the binary's path.
 const selfPath = "/proc/self/exe"
 
-// asUser runs f on one thread whose file accesses are those of uid and gid. Only root can become another; for an agent of an
-// ordinary account f simply runs. Nothing else of the process notices.
+// canSwitch reports whether this process may become other accounts. Being root is not enough: a container started without privileges
+// has a root without capabilities.
+var canSwitch = sync.OnceValue(func() bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	const needed = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID
+	return os.Geteuid() == 0 && unix.Capget(&header, &sets[0]) == nil && sets[0].Effective&needed == needed
+})
+
+// asUser runs f on one thread whose file accesses are those of uid and gid. For an agent that cannot switch, and so serves itself
+// alone, f simply runs. Nothing else of the process notices.
 func asUser(uid, gid int, f func() error) error {
 	self := os.Geteuid()
-	if self != 0 || uid == 0 {
+	if !canSwitch() || uid == self {
 		return f()
 	}
 	runtime.LockOSThread()
@@ -103,7 +113,7 @@ func (id identity) launch(argv, env []string, files map[int]*os.File) (*process,
 		}
 	}
 	attr := &syscall.ProcAttr{Dir: "/", Env: env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
-	if os.Geteuid() == 0 {
+	if canSwitch() {
 		groups := make([]uint32, len(id.groups))
 		for i, g := range id.groups {
 			groups[i] = uint32(g)
