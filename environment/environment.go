@@ -206,7 +206,7 @@ func (e *Environment) pausedError() error {
 	info := e.Info()
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("sandbox %q is paused", info.Name),
-		Hint:   "docker unpause " + info.ContainerID + " lets it go on",
+		Hint:   fmt.Sprintf("docker unpause %.12s lets it go on", info.ContainerID),
 	}
 }
 

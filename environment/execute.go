@@ -76,7 +76,10 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 	if dir != "" && dir != contract.HomeDirectory && !strings.HasPrefix(dir, "~/") && !strings.HasPrefix(dir, "/") {
 		return run, fmt.Sprintf("%s: not an absolute path inside the sandbox", clean(dir)), nil
 	}
-	dir, fallback := contract.CommandDirectory(dir, info.Home)
+	fallback := ""
+	if req.Command != "" { // no host sends an argv: a person who names /root means it
+		dir, fallback = contract.CommandDirectory(dir, info.Home)
+	}
 	if req.FallbackDir != "" {
 		fallback = req.FallbackDir
 	}
