@@ -19,7 +19,7 @@ type account struct {
 	spawning sync.Mutex
 
 	mu       sync.Mutex
-	id       identity
+	id       identity  // as last asked for; the waiting shell is made for it
 	base     *snapshot // after login; what commands given as words start with. Set before ready is closed.
 	now      *snapshot // lasting state
 	cwd      string    // lasting directory
@@ -33,20 +33,21 @@ type account struct {
 // ago then counts as a wrong one.
 const maxReported = 4096
 
-// account finds or makes the runtime side of user. Its login begins now if it is new.
-func (a *Agent) account(user string) (*account, error) {
+// account finds or makes the runtime side of user. Its login begins now if it is new. The identity is the one to use for what user asked:
+// "pn" and "1000:1000" share their state, but not their groups.
+func (a *Agent) account(user string) (*account, identity, error) {
 	if user == "" {
 		user = a.defaultUser
 	}
 	id, err := a.files.resolve(user, a.env["HOME"])
 	if err != nil {
-		return nil, err
+		return nil, id, err
 	}
 	key := [2]int{id.uid, id.gid}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return nil, errClosed
+		return nil, id, errClosed
 	}
 	acc := a.accounts[key]
 	if acc == nil {
@@ -56,22 +57,19 @@ func (a *Agent) account(user string) (*account, error) {
 			acc.login()
 			acc.prewarm()
 		})
-		return acc, nil
+		return acc, id, nil
 	}
 	acc.mu.Lock()
 	defer acc.mu.Unlock()
-	if !acc.id.equal(id) { // the passwd entry or its groups changed
-		acc.id = id
-		acc.dropWarm()
-	}
-	return acc, nil
+	acc.id = id
+	return acc, id, nil
 }
 
 // entry returns what a command that starts now is given.
-func (acc *account) entry() (id identity, now *snapshot, cwd, oldpwd string) {
+func (acc *account) entry() (now *snapshot, cwd, oldpwd string) {
 	acc.mu.Lock()
 	defer acc.mu.Unlock()
-	return acc.id, acc.now, acc.cwd, acc.oldpwd
+	return acc.now, acc.cwd, acc.oldpwd
 }
 
 // expand completes dir: "" is what whenEmpty says, "~" and "~/x" are below the home. ok is false for what no directory can be.
@@ -196,7 +194,9 @@ func (acc *account) login() {
 			first.vars[name] = variable{value: value}
 		}
 	}
-	id, _, _, _ := acc.entry()
+	acc.mu.Lock()
+	id := acc.id
+	acc.mu.Unlock()
 	bash := acc.agent.bash()
 	for name, value := range map[string]string{"HOME": id.home, "USER": id.name, "LOGNAME": id.name, "SHELL": id.loginShell(bash)} {
 		first.vars[name] = variable{value: value}

@@ -47,7 +47,7 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 	}
 	defer a.dismiss(c)
 	if user != "" {
-		_, _ = a.account(user) // begins its login, so that the first command need not wait; an unknown user is that command's to report
+		_, _, _ = a.account(user) // begins its login, so that the first command need not wait; an unknown user is that command's to report
 	}
 	err := c.talk(r, hangUp)
 	close(c.gone)
@@ -204,12 +204,11 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 		if user == "" {
 			user = c.user
 		}
-		acc, err := c.agent.account(user)
+		_, id, err := c.agent.account(user)
 		if err != nil {
 			x := failure(err)
 			return wire.Answer{Error: x.Text, Reason: x.Reason}
 		}
-		id, _, _, _ := acc.entry()
 		return wire.Answer{Account: id.wire()}
 	default:
 		return wire.Answer{Error: fmt.Sprintf("unknown question %.40q", q.Op)}

@@ -143,7 +143,7 @@ func TestDeadWaitingShellIsReplaced(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
 	c.sh("export K=kept")
-	acc, err := w.agent.account(w.user)
+	acc, _, err := w.agent.account(w.user)
 	must(t, err)
 	for _, input := range []bool{false, true} {
 		for _, stopFirst := range []bool{false, true} {
@@ -197,7 +197,7 @@ func TestPanicIsReported(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
 	c.sh("true")
-	acc, err := w.agent.account(w.user)
+	acc, _, err := w.agent.account(w.user)
 	must(t, err)
 	acc.mu.Lock()
 	acc.dropWarm()
@@ -229,7 +229,7 @@ func TestNothingIsLeft(t *testing.T) {
 	goleak.VerifyNone(t, before)
 }
 
-// A thousand commands of all kinds leave no descriptor, goroutine, process or file behind.
+// Hundreds of commands of all kinds leave no descriptor, goroutine, process or file behind.
 func TestNoGrowth(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
@@ -243,7 +243,7 @@ func TestNoGrowth(t *testing.T) {
 		}
 	}
 	settled := func() (fds, processes, files int) {
-		acc, err := w.agent.account(w.user)
+		acc, _, err := w.agent.account(w.user)
 		must(t, err)
 		eventually(t, "a shell waits and leftovers are gone", func() bool {
 			w.agent.mu.Lock()
@@ -261,7 +261,7 @@ func TestNoGrowth(t *testing.T) {
 	}
 	round(50)
 	fds, procs, files := settled()
-	round(1000)
+	round(300)
 	if a, b, c := settled(); a != fds || b != procs || c != files {
 		t.Errorf("descriptors %d → %d, processes %d → %d, files %d → %d", fds, a, procs, b, files, c)
 	}

@@ -187,6 +187,10 @@ func TestAccounts(t *testing.T) {
 	must(t, os.WriteFile(w.path("group"), []byte("tester:x:4242:\nextra:x:7777:\nnew:x:7778:tester\n"), 0o644))
 	c.sh("echo $(id -G) $K").want("4242 7778 kept\n", 0)
 
+	// An explicit group replaces the others for its own command alone.
+	c.run(wire.Run{Shell: []byte("echo $(id -G) $K"), User: "4242:4242"}).want("4242 kept\n", 0)
+	c.sh("echo $(id -G) $K").want("4242 7778 kept\n", 0)
+
 	for _, r := range []wire.Run{
 		{Shell: []byte(`touch "$HOME/p"; echo "$(id -u):$(id -g) $USER $HOME"`), User: "5353"},
 		{Argv: byteWords("sh", "-c", `touch "$HOME/p"; echo "$(id -u):$(id -g) $USER $HOME"`), User: "5353"},

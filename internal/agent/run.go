@@ -89,7 +89,7 @@ func (r *run) execute() (x wire.Exit, after func()) {
 	if r.req.User == "" {
 		r.req.User = r.conn.user
 	}
-	acc, err := r.conn.agent.account(r.req.User)
+	acc, id, err := r.conn.agent.account(r.req.User)
 	if err != nil {
 		return failure(err), nil
 	}
@@ -99,9 +99,9 @@ func (r *run) execute() (x wire.Exit, after func()) {
 		return wire.Exit{Signal: int(syscall.SIGTERM), Killed: true}, nil
 	}
 	if len(r.req.Argv) > 0 {
-		return r.program(acc), nil
+		return r.program(acc, id), nil
 	}
-	return r.shell(acc)
+	return r.shell(acc, id)
 }
 
 // validate refuses what no command can be. Names of variables become shell text, so they must be names.
@@ -146,8 +146,8 @@ func (r *run) directory(id identity, whenEmpty string) (dir, fallback string, er
 }
 
 // shell runs a text with lasting state.
-func (r *run) shell(acc *account) (wire.Exit, func()) {
-	id, now, cwd, oldpwd := acc.entry()
+func (r *run) shell(acc *account, id identity) (wire.Exit, func()) {
+	now, cwd, oldpwd := acc.entry()
 	dir, fallback, err := r.directory(id, cwd)
 	if err != nil {
 		return failure(err), nil
@@ -198,9 +198,9 @@ func orUnknown(err error) error {
 }
 
 // program runs words without a shell and without lasting state.
-func (r *run) program(acc *account) wire.Exit {
+func (r *run) program(acc *account, id identity) wire.Exit {
 	acc.mu.Lock()
-	id, base := acc.id, acc.base
+	base := acc.base
 	acc.mu.Unlock()
 	dir, fallback, err := r.directory(id, id.home)
 	if err != nil {
