@@ -18,16 +18,6 @@ type usageError struct{ problem, hint string }
 
 func (e *usageError) Error() string { return e.problem }
 
-// asUsage makes a mistake in the command line out of what the flag parser says.
-func asUsage(err error) error {
-	var usage *usageError
-	if errors.As(err, &usage) {
-		return err
-	}
-	problem, _, _ := strings.Cut(err.Error(), "\n")
-	return &usageError{problem: problem}
-}
-
 // statusError ends the program with a command's own status and not a word more: everything was said already.
 type statusError int
 

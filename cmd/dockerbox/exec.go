@@ -31,13 +31,14 @@ const exitOfCommand = `  n    the status of the command
 func newExec(std streams, open opener) *cobra.Command {
 	var o execOptions
 	c := &cobra.Command{
-		Use:   "exec [OPTIONS] NAME [--] COMMAND [ARG...]",
-		Short: "Run a program in a sandbox",
+		Use:        "exec [OPTIONS] NAME [--] COMMAND [ARG...]",
+		Short:      "Run a program in a sandbox",
+		SuggestFor: []string{"shell"},
 		Long: `Run a program in the sandbox NAME, word by word and without a shell, like docker
 exec. Ending dockerbox by a signal ends the program and its children.
 
 Options stand before NAME.`,
-		Args:        cobra.MinimumNArgs(1),
+		Args:        someName,
 		Annotations: map[string]string{exitCodes: exitOfCommand},
 		RunE: func(c *cobra.Command, args []string) error {
 			words := afterDashes(args[1:])

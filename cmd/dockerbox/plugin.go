@@ -19,7 +19,7 @@ func newPlugin(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "plugin",
 		Short:       "Put the Hermes plugin in place",
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitOK + "\n" + exitUsage},
 		RunE:        func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
@@ -37,7 +37,7 @@ func newPluginInstall(std streams) *cobra.Command {
 		Long: `Write the plugin of this version into plugins/dockerbox below the Hermes home, in
 place of one that is there, let it run this very executable, and print the commands
 that make Hermes use it.`,
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE:        func(*cobra.Command, []string) error { return runPluginInstall(std, home) },
 	}
@@ -53,7 +53,7 @@ func newPluginPath(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "path [--home DIR] [--json]",
 		Short:       "Print where the plugin is installed, or would be",
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE:        func(*cobra.Command, []string) error { return runPluginPath(std.out, home, asJSON) },
 	}

@@ -27,7 +27,7 @@ NAME, each quoted for a shell:
 It reaches the same daemon with nothing but PATH in its environment. What runs that
 way sees the sandbox's configuration, but neither its lasting shell state nor secrets.
 A single word ends at 128 KiB, which is the system's limit.`,
-		Args:        cobra.ExactArgs(1),
+		Args:        oneName,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runPrefix(c.Context(), std.out, open, &o, args[0])

@@ -19,7 +19,8 @@ func newPS(std streams, open opener) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "ps [--json]",
 		Short:       "List sandboxes, running or not",
-		Args:        cobra.NoArgs,
+		SuggestFor:  []string{"ls", "list"},
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, _ []string) error {
 			return runPS(c.Context(), std.out, open, asJSON, time.Now())

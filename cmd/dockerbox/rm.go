@@ -12,11 +12,12 @@ import (
 func newRM(std streams, open opener) *cobra.Command {
 	var o provider.RemoveOptions
 	c := &cobra.Command{
-		Use:   "rm [-f] [--keep-home] NAME...",
-		Short: "Remove sandboxes",
+		Use:        "rm [-f] [--keep-home] NAME...",
+		Short:      "Remove sandboxes",
+		SuggestFor: []string{"remove", "delete", "down"},
 		Long: `Remove sandboxes with their homes, and print the name of each. One that cannot be
 removed does not stop the others.`,
-		Args:        cobra.MinimumNArgs(1),
+		Args:        someName,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runRM(c.Context(), std, open, o, args, c.CommandPath())

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hermes-dockerbox/dockerbox/provider"
@@ -40,7 +38,7 @@ func newRoot(std streams, started *bool) *cobra.Command {
 		Short: "Sandboxes for Hermes out of Docker containers",
 		Long: `dockerbox makes sandboxes out of Docker containers, runs commands in them and is
 the terminal backend "dockerbox" of Hermes.`,
-		Args:               cobra.NoArgs,
+		Args:               noArgs,
 		RunE:               func(c *cobra.Command, _ []string) error { return c.Help() },
 		Annotations:        map[string]string{exitCodes: exitOK + "\n" + exitUsage},
 		SilenceErrors:      true,
@@ -49,7 +47,7 @@ the terminal backend "dockerbox" of Hermes.`,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if o.host != "" && o.context != "" {
-				return fmt.Errorf("--host and --context name two daemons")
+				return &usageError{problem: "--host and --context name two daemons", hint: "use one of the two"}
 			}
 			*started = true
 			return nil
@@ -67,6 +65,7 @@ the terminal backend "dockerbox" of Hermes.`,
 		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newRM(std, open),
 		newPrefix(std, open), newPlugin(std), newServe(std, open), newVersion(std),
 	)
+	root.SetHelpCommand(newHelp(root))
 	ownUsage(root)
 	return root
 }

@@ -28,7 +28,7 @@ directory, exported variables, functions and aliases of earlier commands hold, a
 what this one changes lasts. stdout and stderr come in order, on stdout.
 
 Options stand before NAME. The command is one word: quote it.`,
-		Args:        cobra.MinimumNArgs(1),
+		Args:        someName,
 		Annotations: map[string]string{exitCodes: exitOfCommand},
 		RunE: func(c *cobra.Command, args []string) error {
 			words := afterDashes(args[1:])

@@ -20,7 +20,7 @@ func newServe(std streams, open opener) *cobra.Command {
 		Long: `Serve sandboxes to another program over standard input and output: JSON-RPC 2.0,
 one message a line, as docs/protocol.md describes. The end of standard input ends it;
 commands that still run are killed, persistent sandboxes keep running.`,
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !stdio {

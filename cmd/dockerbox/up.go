@@ -25,8 +25,9 @@ type upOptions struct {
 func newUp(std streams, open opener) *cobra.Command {
 	var o upOptions
 	c := &cobra.Command{
-		Use:   "up [OPTIONS] [NAME]",
-		Short: "Create a sandbox, or take the one of that name",
+		Use:        "up [OPTIONS] [NAME]",
+		Short:      "Create a sandbox, or take the one of that name",
+		SuggestFor: []string{"create", "start"},
 		Long: `Create the sandbox NAME ("default" when left out), or start and take the one that
 exists; a second "up" changes nothing. The image is pulled when it is not there.
 
@@ -36,7 +37,7 @@ makes it anew and keeps its home.
 
 Variables of -e and --env-file are configuration: docker inspect shows them.
 Secrets belong into "exec -e" and "run -e".`,
-		Args:        cobra.MaximumNArgs(1),
+		Args:        perhapsName,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, args []string) error {
 			cfg, err := o.config(args, c.Flags(), os.LookupEnv)

@@ -15,7 +15,7 @@ func newVersion(std streams) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "version [--json]",
 		Short:       "Print the version, the revision and the protocols it speaks",
-		Args:        cobra.NoArgs,
+		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitOK + "\n" + exitUsage},
 		RunE:        func(*cobra.Command, []string) error { return runVersion(std.out, asJSON) },
 	}
