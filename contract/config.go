@@ -57,8 +57,11 @@ var (
 	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// minMemoryMB is the smallest memory limit Docker accepts.
-const minMemoryMB = 6
+// The smallest limits the kernel and Docker accept.
+const (
+	minCPUs     = 0.01
+	minMemoryMB = 6
+)
 
 // ValidName reports whether name can address a sandbox: letters, digits, ".", "_", ":" and "-", first a letter or digit, at most
 // 128 characters.
@@ -80,8 +83,8 @@ func (c Config) Validate() Faults {
 	if c.User != "" && !ValidUser(c.User) {
 		add("user", "%s must be a name or number, optionally followed by \":\" and a group", quoteShort(c.User))
 	}
-	if c.CPUs < 0 || c.CPUs != c.CPUs || c.CPUs > 1e6 {
-		add("cpus", "%v must be 0 (no limit) or a positive number of cores", c.CPUs)
+	if c.CPUs < 0 || c.CPUs > 0 && c.CPUs < minCPUs || c.CPUs != c.CPUs || c.CPUs > 1e6 {
+		add("cpus", "%v must be 0 (no limit) or at least %v cores", c.CPUs, minCPUs)
 	}
 	if c.MemoryMB < 0 || c.MemoryMB > 0 && c.MemoryMB < minMemoryMB || c.MemoryMB > 1<<40 {
 		add("memory", "%d MB must be 0 (no limit) or at least %d MB", c.MemoryMB, minMemoryMB)

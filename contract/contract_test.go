@@ -67,6 +67,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"user like flag":  func(c *Config) { c.User = "-u" },
 		"endless cpus":    func(c *Config) { c.CPUs = math.Inf(1) },
 		"negative cpus":   func(c *Config) { c.CPUs = -0.5 },
+		"hardly any cpu":  func(c *Config) { c.CPUs = 0.001 },
 		"negative memory": func(c *Config) { c.MemoryMB = -1 },
 		"memory overflow": func(c *Config) { c.MemoryMB = math.MaxInt64 },
 		"no network name": func(c *Config) { c.Network = "" },
@@ -83,6 +84,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"colon":           func(c *Config) { c.Name = "p:x" },
 		"numeric user":    func(c *Config) { c.User = "4242:100" },
 		"smallest memory": func(c *Config) { c.MemoryMB = 6 },
+		"smallest cpu":    func(c *Config) { c.CPUs = 0.01 },
 	} {
 		c := Defaults()
 		change(&c)
