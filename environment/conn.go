@@ -114,7 +114,7 @@ func refused(ctx context.Context, stream Stream, err error) error {
 	}
 	return &contract.BackendError{
 		Reason: reason,
-		Hint:   "dockerbox up --recreate NAME makes the sandbox anew; its home is kept", Err: err,
+		Hint:   "raise its limits if they are low (--memory, --pids); dockerbox up --recreate makes the sandbox anew and keeps its home", Err: err,
 	}
 }
 

@@ -271,7 +271,7 @@ func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
 	default:
 		return r, &contract.BackendError{
 			Reason: "the agent in the sandbox could not start the command: " + clean(x.Text),
-			Hint:   "dockerbox up --recreate NAME makes the sandbox anew; its home is kept",
+			Hint:   "shell commands need bash in the image and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",
 		}
 	}
 	if failure != contract.Started {

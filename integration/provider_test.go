@@ -356,7 +356,7 @@ func TestFailedCreationsLeaveNothing(t *testing.T) {
 	}{
 		"unknown user":  {func(c *contract.Config) { c.User = "nosuch" }, `no user "nosuch"`},
 		"missing image": {func(c *contract.Config) { c.Image = "dockerbox/nosuch:1" }, "is not on this daemon"},
-		"unknown group": {func(c *contract.Config) { c.User = "pn:nosuch" }, "nosuch"},
+		"unknown group": {func(c *contract.Config) { c.User = "pn:nosuch" }, `no group "nosuch"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := contract.Defaults()

@@ -18,8 +18,7 @@ type account struct {
 // entry. The rules are Docker's: a number need not have one.
 func lookup(passwd []byte, user string) (a account, ok bool) {
 	who, _, _ := strings.Cut(user, ":")
-	_, err := strconv.ParseUint(who, 10, 32)
-	numeric := err == nil
+	numeric := isID(who)
 	lines := bufio.NewScanner(bytes.NewReader(passwd))
 	for lines.Scan() {
 		const fields, nameField, uidField, homeField = 7, 0, 2, 5
@@ -33,4 +32,24 @@ func lookup(passwd []byte, user string) (a account, ok bool) {
 		}
 	}
 	return account{}, numeric
+}
+
+// hasGroup returns the group that user names behind the colon and whether there is one: in the text of an /etc/group, or as a number.
+func hasGroup(group []byte, user string) (name string, ok bool) {
+	_, name, named := strings.Cut(user, ":")
+	if !named || isID(name) {
+		return name, true
+	}
+	for line := range bytes.Lines(group) {
+		if found, _, ok := bytes.Cut(line, []byte(":")); ok && string(found) == name {
+			return name, true
+		}
+	}
+	return name, false
+}
+
+// isID reports whether s is a number that Docker takes for an account or a group.
+func isID(s string) bool {
+	_, err := strconv.ParseUint(s, 10, 31)
+	return err == nil
 }

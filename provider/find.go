@@ -94,6 +94,9 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 		// A home kept by an earlier rm goes now.
 		return p.engine.RemoveVolume(ctx, parseIdentity(address).home())
 	}
+	if errors.Is(err, engine.ErrNotFound) {
+		return &contract.BackendError{Reason: err.Error(), Hint: hintList, Err: err} // nobody who removes wants to make it
+	}
 	if err != nil {
 		return err
 	}
@@ -130,9 +133,11 @@ func (p *Provider) find(ctx context.Context, address string) (container.InspectR
 }
 
 func missing(address string) error {
-	return &contract.BackendError{
-		Reason: fmt.Sprintf("there is no sandbox %q", address),
-		Hint:   fmt.Sprintf("dockerbox up %s makes it; dockerbox ps lists those there are", address),
-		Err:    engine.ErrNotFound,
+	hint := fmt.Sprintf("dockerbox up %s makes it; %s", address, hintList)
+	if parseIdentity(address).profile != "" {
+		hint = hintList + "; Hermes makes those with a profile in front"
 	}
+	return &contract.BackendError{Reason: fmt.Sprintf("there is no sandbox %q", address), Hint: hint, Err: engine.ErrNotFound}
 }
+
+const hintList = "dockerbox ps lists those there are"

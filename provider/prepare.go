@@ -23,7 +23,7 @@ type preparedImage struct {
 	agentVolume string
 }
 
-// maxPasswd bounds /etc/passwd: images are other people's.
+// maxPasswd bounds /etc/passwd and /etc/group: images are other people's.
 const maxPasswd = 1 << 20
 
 // prepare looks into the image, pulling it first when it is not here, and fills the daemon's agent volume. What it learnt is kept by
@@ -109,7 +109,17 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	if !ok {
 		return ready, &contract.BackendError{
 			Reason: fmt.Sprintf("the image has no user %q", user),
-			Hint:   "choose one of its users with --user, or a number",
+			Hint:   "choose one of its users with --user, or a number up to 2147483647",
+		}
+	}
+	group, err := p.engine.ReadFile(ctx, helper, "/etc/group", maxPasswd)
+	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+		return ready, err
+	}
+	if name, ok := hasGroup(group, user); !ok {
+		return ready, &contract.BackendError{
+			Reason: fmt.Sprintf("the image has no group %q", name),
+			Hint:   "put one of its groups behind the colon, or a number up to 2147483647",
 		}
 	}
 	if a.known {

@@ -161,11 +161,25 @@ func (p *Provider) connect(ctx context.Context, b box, cfg contract.Config, cwd 
 	})
 	if err != nil {
 		if b.created {
+			err = p.stillborn(ctx, b, err)
 			p.discard(ctx, b)
 		}
 		return nil, err
 	}
 	return env, nil
+}
+
+// stillborn replaces err, which a new box gave when it was connected to, if its container is what ended: then the stream's own words say
+// nothing.
+func (p *Provider) stillborn(ctx context.Context, b box, err error) error {
+	found, failed := p.engine.Inspect(ctx, b.containerID)
+	if failed != nil || found.State == nil || found.State.Running {
+		return err
+	}
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("the container of sandbox %q ended at once, with status %d", b.id, found.State.ExitCode),
+		Hint:   "an image for another kind of processor does that, and so do very low limits (--memory, --pids)", Err: err,
+	}
 }
 
 // prefix finds what the exec_prefix argv is made of.

@@ -151,11 +151,23 @@ func TestLookupFollowsDockersRules(t *testing.T) {
 		"root": {"/root", true, true}, "0:0": {"/root", true, true},
 		"4242": {"", false, true}, "4242:0": {"", false, true},
 		"nobody": {"", false, false}, "broken": {"", false, false}, "#": {"", false, false}, "-1": {"", false, false},
-		"svc": {"relative", false, true}, "1000x": {"/eight", true, true}, "99999999999": {"", false, false},
+		"svc": {"relative", false, true}, "1000x": {"/eight", true, true}, "99999999999": {"", false, false}, "4294967295": {"", false, false}, "2147483647": {"", false, true},
 	} {
 		a, ok := lookup(passwd, user)
 		if ok != want.ok || a.known != want.known || a.home != want.home {
 			t.Errorf("%s: %+v %v, want %+v", user, a, ok, want)
+		}
+	}
+}
+
+func TestGroupsAreLookedUpOnlyByName(t *testing.T) {
+	group := []byte("root:x:0:\nusers:x:100:pn\nbroken\n")
+	for user, want := range map[string]bool{
+		"pn": true, "pn:users": true, "pn:100": true, "pn:4343": true, "1000:root": true,
+		"pn:nosuch": false, "pn:broken": false, "pn:x": false, "pn:4294967295": false,
+	} {
+		if name, ok := hasGroup(group, user); ok != want {
+			t.Errorf("%s: %q %v", user, name, ok)
 		}
 	}
 }

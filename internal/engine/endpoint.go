@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/cli/cli/config"
 	clicontext "github.com/docker/cli/cli/context"
 	"github.com/docker/cli/cli/context/docker"
@@ -68,12 +69,13 @@ func contextName(ep Endpoint) string {
 	return defaultContext
 }
 
+const hintContext = "docker context ls lists the contexts there are; choose one with --context or DOCKER_CONTEXT"
+
 func resolveContext(name string) (target, error) {
 	fail := func(err error) (target, error) {
 		return target{}, &contract.BackendError{
 			Reason: fmt.Sprintf("docker context %q cannot be used: %s", name, lastCause(err)),
-			Hint:   "docker context ls lists the contexts there are; choose one with --context or DOCKER_CONTEXT",
-			Err:    err,
+			Hint:   hintContext, Err: err,
 		}
 	}
 	dir := config.ContextStoreDir()
@@ -82,7 +84,10 @@ func resolveContext(name string) (target, error) {
 		store.EndpointTypeGetter(docker.DockerEndpoint, func() any { return &docker.EndpointMeta{} }),
 	))
 	meta, err := contexts.GetMetadata(name)
-	if err != nil {
+	switch {
+	case errdefs.IsNotFound(err):
+		return target{}, &contract.BackendError{Reason: fmt.Sprintf("there is no docker context %q", name), Hint: hintContext, Err: err}
+	case err != nil:
 		return fail(err)
 	}
 	endpointMeta, err := docker.EndpointFromContext(meta)

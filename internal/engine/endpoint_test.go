@@ -58,7 +58,7 @@ func TestEndpointsResolveAsInTheDockerCLI(t *testing.T) {
 		"--host beats everything":    {ep: Endpoint{Host: "unix:///y.sock"}, env: map[string]string{"DOCKER_HOST": "tcp://h:1"}, current: "box", host: "unix:///y.sock", args: []string{"--host", "unix:///y.sock"}},
 		"--context beats everything": {ep: Endpoint{Context: "box"}, env: map[string]string{"DOCKER_HOST": "tcp://h:1"}, host: "tcp://box:2375", args: []string{"--config", "DIR", "--context", "box"}},
 		"both flags":                 {ep: Endpoint{Host: "unix:///y.sock", Context: "box"}, fails: "both a host and a context"},
-		"missing context":            {ep: Endpoint{Context: "nosuch"}, fails: `docker context "nosuch" cannot be used`},
+		"missing context":            {ep: Endpoint{Context: "nosuch"}, fails: `there is no docker context "nosuch"`},
 		"no address":                 {ep: Endpoint{Host: "what is this"}, fails: "is not an address of a docker daemon"},
 		"certificates missing":       {env: map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/nonexistent"}, fails: "DOCKER_CERT_PATH"},
 	} {

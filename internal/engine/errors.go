@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"strings"
 	"syscall"
 
@@ -40,21 +41,40 @@ func (e *Engine) explain(did string, err error) error {
 			Hint:   "add your user to the docker group and log in again, or run as root", Err: errors.Join(ErrUnreachable, err),
 		}
 	case client.IsErrConnectionFailed(err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return &contract.BackendError{
-			Reason: "the docker daemon at " + e.target.host + " does not answer",
-			Hint:   "start it (systemctl start docker, or make docker in the repository), or point DOCKER_HOST or --context at the right one",
-			Err:    errors.Join(ErrUnreachable, err),
-		}
+		return e.unreachable(err)
 	case errdefs.IsNotFound(err):
 		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "docker ps -a shows what there is", Err: errors.Join(ErrNotFound, err)}
 	case errdefs.IsConflict(err):
 		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "docker ps -a shows what is in the way", Err: errors.Join(ErrConflict, err)}
+	case errdefs.IsInvalidArgument(err):
+		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "the daemon does not take that: correct what it names", Err: err}
 	default:
 		return &contract.BackendError{
 			Reason: fmt.Sprintf("%s: %s", did, lastCause(err)),
 			Hint:   "the daemon refused it; its log has more (journalctl -u docker, or the log file setup-docker named)", Err: err,
 		}
 	}
+}
+
+// unreachable explains a connection that was not made. The client tells the cause only of what is not simply refused.
+func (e *Engine) unreachable(err error) error {
+	b := &contract.BackendError{
+		Reason: "the docker daemon at " + e.target.host + " does not answer",
+		Hint:   "start it (systemctl start docker, or make docker in the repository), or point DOCKER_HOST or --context at the right one",
+		Err:    errors.Join(ErrUnreachable, err),
+	}
+	var cause *url.Error
+	if errors.As(err, &cause) {
+		text := lastCause(cause.Err)
+		if _, said, ok := strings.Cut(text, "stderr="); ok && said != "" { // of ssh: what stands before is its command line
+			text = said
+		}
+		b.Reason += ": " + text
+	}
+	if !strings.HasPrefix(e.target.host, "unix://") {
+		b.Hint = "see whether docker --host " + e.target.host + " version works, or point DOCKER_HOST or --context at the right one"
+	}
+	return b
 }
 
 // lastCause is the innermost useful sentence of err on one line: people read one cause, not the road it took.

@@ -50,6 +50,8 @@ func TestFaultsBecomeSentences(t *testing.T) {
 		"not a socket": {"unix://" + plain, ErrUnreachable, "does not answer"},
 		"not found":    {answer(404, "No such container: x"), ErrNotFound, "looking at container x: No such container: x"},
 		"conflict":     {answer(409, "name is in use"), ErrConflict, "looking at container x: name is in use"},
+		"no such host": {"tcp://no-such-host.invalid:1", ErrUnreachable, "does not answer: dial tcp: lookup no-such-host.invalid"},
+		"not taken":    {answer(400, "Range of CPUs is small"), nil, "looking at container x: Range of CPUs is small"},
 		"anything":     {answer(500, "disk\n full"), nil, "looking at container x: disk full"},
 	} {
 		t.Run(name, func(t *testing.T) {
