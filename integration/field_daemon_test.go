@@ -36,12 +36,9 @@ func newRelay(t *testing.T) *relay {
 	if !ok || network != "unix" && network != "tcp" {
 		t.Fatalf("these tests reach their daemon by a unix socket or plain TCP, not by %s://%s", network, address)
 	}
-	dir, err := os.MkdirTemp("", "relay") // t.TempDir is longer than a socket's path may be
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &relay{address: "unix://" + filepath.Join(dir, "s")}
-	listener, err := net.Listen("unix", filepath.Join(dir, "s"))
+	socket := filepath.Join(t.TempDir(), "s")
+	r := &relay{address: "unix://" + socket}
+	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +48,6 @@ func newRelay(t *testing.T) *relay {
 			t.Error(err)
 		}
 		serving.Wait()
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
 	})
 	serving.Go(func() {
 		for {
@@ -67,24 +61,34 @@ func newRelay(t *testing.T) *relay {
 					t.Error(errors.Join(err, from.Close()))
 					return
 				}
-				r.pass(from, to)
+				near, ok := from.(halves)
+				far, yes := to.(halves)
+				if !ok || !yes {
+					t.Errorf("%T and %T cannot be closed by half", from, to)
+				}
+				r.pass(near, far)
 			})
 		}
 	})
 	return r
 }
 
+// halves is a connection whose two directions end apart.
+type halves interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // pass copies both ways until both sides have ended. Half-closes are passed on: exec streams need them.
-func (r *relay) pass(from, to net.Conn) {
-	type halves interface{ CloseWrite() error }
+func (r *relay) pass(from, to halves) {
 	var both sync.WaitGroup
 	both.Go(func() {
 		_, _ = io.Copy(to, io.TeeReader(from, r)) // how a connection ends is the business of its two ends
-		_ = to.(halves).CloseWrite()
+		_ = to.CloseWrite()
 	})
 	both.Go(func() {
 		_, _ = io.Copy(from, to)
-		_ = from.(halves).CloseWrite()
+		_ = from.CloseWrite()
 	})
 	both.Wait()
 	_, _ = from.Close(), to.Close()
