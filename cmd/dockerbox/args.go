@@ -26,12 +26,12 @@ func noArgs(c *cobra.Command, args []string) error {
 
 // unknownCommand names what was probably meant, if anything.
 func unknownCommand(group *cobra.Command, word string) error {
-	e := &usageError{problem: fmt.Sprintf("there is no command %.60q", word)}
+	e := &usageError{problem: fmt.Sprintf("there is no command %.60q", word), hint: group.CommandPath() + " --help lists all"}
 	const letters = 1 // that may be wrong: the names are so short that two would make everything near
 	group.SuggestionsMinimumDistance = letters
 	if near := group.SuggestionsFor(word); len(near) > 0 {
 		slices.Sort(near)
-		e.hint = fmt.Sprintf("is it %s? %s --help lists all", strings.Join(slices.Compact(near), " or "), group.CommandPath())
+		e.hint = fmt.Sprintf("is it %s? %s", strings.Join(slices.Compact(near), " or "), e.hint)
 	}
 	return e
 }
