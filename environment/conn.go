@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
@@ -54,7 +56,8 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 	stop := context.AfterFunc(ctx, func() { _ = stream.Close() })
 	defer stop()
 
-	in := wire.NewReader(stream, wire.MaxHello)
+	heard := &recorder{r: stream}
+	in := wire.NewReader(heard, wire.MaxHello)
 	hello, err := readHello(in)
 	out := wire.NewWriter(stream)
 	if err == nil {
@@ -62,10 +65,10 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 	}
 	if err != nil {
 		_ = stream.Close() // the handshake's error says more than closing could
-		return nil, refused(ctx, stream, err)
+		return nil, refused(ctx, heard.text()+" "+stream.Stderr(), err)
 	}
 	if !stop() {
-		return nil, refused(ctx, stream, ctx.Err())
+		return nil, refused(ctx, "", ctx.Err())
 	}
 	in.SetLimit(wire.MaxFromAgent)
 	c := &conn{
@@ -98,9 +101,10 @@ func readHello(in *wire.Reader) (wire.Hello, error) {
 	return hello, nil
 }
 
-func refused(ctx context.Context, stream Stream, err error) error {
+// refused says why a handshake failed. said is text that came instead of an agent.
+func refused(ctx context.Context, said string, err error) error {
 	reason := "the agent in the sandbox could not be reached: "
-	switch text := clean(stream.Stderr()); {
+	switch text := clean(said); {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		reason += "it said nothing for " + helloLimit.String()
 	case ctx.Err() != nil:
@@ -116,6 +120,30 @@ func refused(ctx context.Context, stream Stream, err error) error {
 		Reason: reason,
 		Hint:   "raise its limits if they are low (--memory, --pids); dockerbox up --recreate makes the sandbox anew and keeps its home", Err: err,
 	}
+}
+
+// recorder keeps the beginning of what passes: a daemon that cannot start an exec writes its reason where the agent's hello should be.
+type recorder struct {
+	r     io.Reader
+	first []byte
+}
+
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if free := maxRecorded - len(r.first); free > 0 {
+		r.first = append(r.first, p[:min(n, free)]...)
+	}
+	return n, err
+}
+
+const maxRecorded = 256
+
+// text is what was kept if it is text, else nothing.
+func (r *recorder) text() string {
+	if !utf8.Valid(r.first) || bytes.IndexFunc(r.first, func(c rune) bool { return unicode.IsControl(c) && !unicode.IsSpace(c) }) >= 0 {
+		return ""
+	}
+	return string(r.first)
 }
 
 // read dispatches frames until the stream ends. It never waits for a consumer: what may arrive is bounded by the credit given.
