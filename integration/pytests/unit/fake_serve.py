@@ -192,6 +192,9 @@ def main():
     if mode == "exit":
         print("cannot even begin", file=sys.stderr)
         sys.exit(7)
+    if mode == "complain":
+        print("dockerbox: error: there is no such context", "dockerbox: hint: choose another", sep="\n", file=sys.stderr)
+        sys.exit(125)
     if mode == "chatty":
         raw("Welcome to the fake!\n\n")
     protocol = 7 if mode == "protocol-7" else 1

@@ -94,6 +94,11 @@ class StartTest(unittest.TestCase):
         self.assertIn("cannot even begin", fault.reason)
         self.assertTrue(fault.lost)
 
+    def test_child_that_says_why_it_cannot_begin_is_believed(self):
+        fault = self.fault("complain")
+        self.assertEqual((fault.reason, fault.hint), ("there is no such context", "choose another"))
+        self.assertTrue(fault.lost)
+
     def test_missing_executable_is_named(self):
         with self.assertRaises(Fault) as caught:
             Client(["/nonexistent/dockerbox", "serve"]).child()

@@ -228,6 +228,8 @@ class Child:
             self._process.kill()
             status = self._process.wait()
         self._log_thread.join(1)  # what it said last is still in the pipe
+        if self.hello is None and (said := _complaint(self._last_words)):
+            return Fault(*said, lost=True)
         words = "; ".join(self._last_words)
         return Fault(
             f"dockerbox serve ended with status {status}" + (f": {words}" if words else ""),
@@ -339,3 +341,14 @@ def _writable(descriptor, patience):
     poll = select.poll()
     poll.register(descriptor, select.POLLOUT)
     return bool(poll.poll(patience * 1000))
+
+
+def _complaint(lines):
+    """The reason and the hint that dockerbox says when it cannot begin, such as on a wrong context; None when it said no such thing."""
+    said = {}
+    for line in lines:
+        for kind in ("error", "hint"):
+            mark = f"dockerbox: {kind}: "
+            if line.startswith(mark):
+                said[kind] = line.removeprefix(mark)
+    return (said["error"], said["hint"]) if said.keys() == {"error", "hint"} else None
