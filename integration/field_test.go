@@ -95,14 +95,30 @@ func programme(t *testing.T, c *exec.Cmd) said {
 	return said{stdout.String(), stderr.String(), c.ProcessState.ExitCode()}
 }
 
+// fast wants do to be done within limit, once of three times: the limit is the row's, other work on the machine is not its subject.
+func fast(t *testing.T, limit time.Duration, do func()) {
+	t.Helper()
+	var took time.Duration
+	for range 3 {
+		began := time.Now()
+		do()
+		if took = time.Since(began); took <= limit {
+			return
+		}
+	}
+	t.Errorf("three times it took more than %s, %s at last", limit, took)
+}
+
 func field13(t *testing.T, f rowBox) {
 	sh(t, f.env, "nohup sleep 4713 >/dev/null 2>&1 &")
-	began := time.Now()
-	r := run(t, f.env, contract.Request{Command: "trap '' TERM INT; sleep 78 & sleep 79", Timeout: 2 * time.Second})
-	if took := time.Since(began); r.ExitCode != contract.ExitTimedOut || took > 4*time.Second {
-		t.Errorf("%+v after %s", r, took)
-	}
-	wants(t, f.env, "pgrep -fxc 'sleep (78|79)'; pgrep -fxc 'sleep 4713'; pkill -fx 'sleep 4713'", "0\n1\n")
+	fast(t, 4*time.Second, func() {
+		r := run(t, f.env, contract.Request{Command: "trap '' TERM INT; sleep 78 & sleep 79", Timeout: 2 * time.Second})
+		if r.ExitCode != contract.ExitTimedOut {
+			t.Errorf("%+v", r)
+		}
+		wants(t, f.env, "pgrep -fxc 'sleep (78|79)'; pgrep -fxc 'sleep 4713'", "0\n1\n")
+	})
+	sh(t, f.env, "pkill -fx 'sleep 4713'")
 }
 
 func field14(t *testing.T, f rowBox) {
@@ -146,17 +162,10 @@ func field16(t *testing.T, f rowBox) {
 }
 
 func field17(t *testing.T, f rowBox) {
-	// The best of three: the bound is the row's, other work on the machine is not its subject.
-	best := time.Hour
-	for range 3 {
-		began := time.Now()
+	fast(t, 500*time.Millisecond, func() {
 		wants(t, f.env, "setsid sleep 4717 & disown; echo d", "d\n")
-		best = min(best, time.Since(began))
-	}
-	if best > 500*time.Millisecond {
-		t.Errorf("it took %s", best)
-	}
-	wants(t, f.env, "pgrep -fxc 'sleep 4717'; pkill -fx 'sleep 4717'", "3\n")
+	})
+	wants(t, f.env, "pgrep -fx 'sleep 4717' >/dev/null && pkill -fx 'sleep 4717' && echo was there", "was there\n")
 }
 
 func field18(t *testing.T, f rowBox) {

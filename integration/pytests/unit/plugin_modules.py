@@ -31,7 +31,7 @@ def alive(pid):
     """Whether a process that is no child of this one runs (a zombie does not)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before the file was opened, or before it was read
         return False
     except OSError:
         os.kill(pid, 0)
