@@ -111,7 +111,9 @@ func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, c
 				Hint:   "dockerbox up --recreate with the same flags replaces it (its home is kept); exec and run use it as it is",
 			}
 		}
-		b.warnings = append(b.warnings, fmt.Sprintf("sandbox %q was made with other settings and is used as it is: %s; dockerbox up --recreate applies new ones", b.id, list))
+		// Not up --recreate: that would apply the command line's own defaults, not what this caller wants.
+		b.warnings = append(b.warnings, fmt.Sprintf(
+			"sandbox %q was made with other settings and is used as it is: %s; after dockerbox rm -f --keep-home %s the next use makes it anew, with its home", b.id, list, b.id))
 	}
 	again, err = p.start(ctx, b.id, found)
 	return b, again, err
