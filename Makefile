@@ -15,6 +15,7 @@ FUZZ_SECONDS ?= 10
 .PHONY: up down
 up: tools-present docker build image ## make a sandbox run from nothing: daemon, binary, image, sandbox "default"
 	$(STEP) 'start the sandbox "default"' bin/dockerbox up
+	@echo "next: bin/dockerbox run default 'uname -a', and for Hermes: bin/dockerbox plugin install"
 
 down: ## remove the sandbox "default" (its home stays) and stop a daemon that make started
 	$(STEP) 'stop the sandbox and the daemon that make started' scripts/stop-all

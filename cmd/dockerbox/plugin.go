@@ -115,7 +115,7 @@ func runPluginInstall(std streams, home string) error {
 			Hint:   "make the directory writable for you, or choose another Hermes home with --home DIR", Err: err,
 		}
 	}
-	note(std.err, "installed the Hermes plugin into "+path)
+	note(std.err, "installed the Hermes plugin into "+path+"; these commands make Hermes use it:")
 	return say(std.out, "hermes plugins enable %s\nhermes config set terminal.backend %s\n", provider.Name, provider.Name)
 }
 
