@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -112,8 +113,9 @@ func (e *Environment) connect(ctx context.Context) error {
 	if _, fallback := contract.CommandDirectory(info.Cwd, account.Home); fallback != "" && account.UID != 0 {
 		info.Cwd = fallback
 	}
-	if info.TempDir == "" {
-		info.TempDir = "/tmp"
+	info.TempDir = "/tmp"
+	if t := account.Temp; strings.HasPrefix(t, "/") && len(t) <= maxPath && clean(t) == t {
+		info.TempDir = t
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -103,6 +103,37 @@ func TestConnectRefusesAccounts(t *testing.T) {
 	}
 }
 
+// What the agent calls its temporary directory is a path, or /tmp is taken.
+func TestConnectTakesNoTempDirThatIsNone(t *testing.T) {
+	for temp, want := range map[string]string{
+		"": "/tmp", "/var/tmp": "/var/tmp", "tmp": "/tmp", "/a\nb": "/tmp", "/" + strings.Repeat("x", 5000): "/tmp",
+	} {
+		t.Run(temp[:min(len(temp), 20)], func(t *testing.T) {
+			b := &testBox{play: func(_ int, a *far) {
+				a.send(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol}))
+				if _, ok := a.next(wire.TypeHello); !ok {
+					return
+				}
+				if f, ok := a.next(wire.TypeQuery); ok {
+					a.send(wire.Encode(wire.TypeAnswer, f.ID, wire.Answer{Account: &wire.Account{Home: "/home/pn", Temp: temp}}))
+				}
+				a.drain()
+			}}
+			env, err := Connect(t.Context(), Options{Container: b, Account: "pn", Home: "/home/pn"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := env.Info().TempDir; got != want {
+				t.Errorf("it is %q, want %q", got, want)
+			}
+			if err := env.Cleanup(t.Context(), false); err != nil {
+				t.Error(err)
+			}
+			b.playing.Wait()
+		})
+	}
+}
+
 // An agent that breaks the rules while a command runs costs its connection and an error, and nothing hangs.
 func TestExecuteSurvivesAgents(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -356,6 +356,10 @@ func TestFieldImages(t *testing.T) {
 		env := onImage(t, 0, "USER root", "RUN chmod 0755 /tmp", "USER pn")
 		wants(t, env, "test -w /tmp; echo $?; cd /usr; export A='x y'; f() { echo in f; }", "1\n")
 		wants(t, env, `pwd; echo "$A"; f`, "/usr\nx y\nin f\n")
+		// A host keeps the logs of background processes there.
+		if out := sh(t, env, "t="+env.Info().TempDir+"; touch $t/x && echo $t"); out == "/tmp\n" {
+			t.Errorf("the temporary directory is %q", out)
+		}
 	})
 	t.Run("row30 a full /tmp", func(t *testing.T) {
 		env := onImage(t, 1<<20, "USER root", "RUN rmdir /tmp && ln -s /dev/shm /tmp", "USER pn")

@@ -209,7 +209,9 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 			x := failure(err)
 			return wire.Answer{Error: x.Text, Reason: x.Reason}
 		}
-		return wire.Answer{Account: id.wire()}
+		account := id.wire()
+		account.Temp = c.agent.files.temp()
+		return wire.Answer{Account: account}
 	default:
 		return wire.Answer{Error: fmt.Sprintf("unknown question %.40q", q.Op)}
 	}

@@ -164,6 +164,17 @@ func eachEntry(file string, n int, f func([]string) bool) error {
 	return lines.Err()
 }
 
+// temp is the first of the places that lets any account make files in it; the first of all when none does.
+func (f files) temp() string {
+	const othersMay = 0o003 // write and search
+	for _, place := range f.homes {
+		if st, err := os.Stat(place); err == nil && st.IsDir() && st.Mode().Perm()&othersMay == othersMay {
+			return place
+		}
+	}
+	return f.homes[0]
+}
+
 // makeHome gives an account without an entry a directory of its own: home-UID, mode 0700, in the first place that takes it. Everybody
 // may write there, so what is found under that name counts only if it is a directory, no link, of that user; else the next name
 // is tried. Nobody can exchange it afterwards: the place is sticky.

@@ -28,6 +28,28 @@ func accountFiles(t *testing.T) files {
 	return f
 }
 
+func TestTempIsThePlaceThatLetsAnyAccountIn(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"closed": 0o755, "drop": 0o772, "open": 0o777 | os.ModeSticky, "also": 0o777} {
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
+		must(t, os.Chmod(filepath.Join(dir, name), mode))
+	}
+	must(t, os.WriteFile(filepath.Join(dir, "file"), nil, 0o600))
+	must(t, os.Chmod(filepath.Join(dir, "file"), 0o777))
+	must(t, os.Symlink("open", filepath.Join(dir, "link")))
+	for places, want := range map[string]string{
+		"open also": "open", "closed drop file none open also": "open", "closed link": "link", "none closed": "none",
+	} {
+		f := files{}
+		for _, place := range strings.Fields(places) {
+			f.homes = append(f.homes, filepath.Join(dir, place))
+		}
+		if got := filepath.Base(f.temp()); got != want {
+			t.Errorf("of %s it is %s, want %s", places, got, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	if os.Geteuid() != 0 {
 		testResolveAsOthers(t)

@@ -97,6 +97,8 @@ type Account struct {
 	UID  int    `json:"uid"`
 	GID  int    `json:"gid"`
 	Home string `json:"home"`
+	// Temp is a directory of the sandbox in which any account may make files; empty when the agent does not say.
+	Temp string `json:"temp,omitempty"`
 }
 
 // Message is any JSON payload.
