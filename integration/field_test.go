@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -381,6 +382,46 @@ func TestFieldImages(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+// An image without bash makes a sandbox for programs; a shell command is told what it lacks.
+func TestFieldImageWithoutBash(t *testing.T) {
+	tag := freshName("field-nobash")
+	root := exec.CommandContext(t.Context(), "docker", "import", "-", tag)
+	var rootfs bytes.Buffer
+	w := tar.NewWriter(&rootfs)
+	passwd := []byte("root:x:0:0::/root:/bin/sh\n")
+	if err := w.WriteHeader(&tar.Header{Name: "etc/passwd", Mode: 0o644, Size: int64(len(passwd))}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.Write(passwd); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	root.Stdin = &rootfs
+	if got := programme(t, root); got.status != 0 {
+		t.Fatalf("import: %+v", got)
+	}
+	name := freshName("field")
+	t.Cleanup(func() {
+		removeSandboxes(t, name)
+		if out, err := exec.Command("docker", "rmi", tag).CombinedOutput(); err != nil {
+			t.Errorf("remove the image: %v\n%s", err, out)
+		}
+	})
+	if got := cli(t, "up", "--image", tag, name); got.status != 0 {
+		t.Fatalf("up: %+v", got)
+	}
+	if got := cli(t, "exec", name, "nosuch"); got.status != 127 {
+		t.Errorf("exec: %+v", got)
+	}
+	got := cli(t, "run", name, "echo hi")
+	lines := strings.Split(got.stderr, "\n")
+	if got.status != contract.ExitBackend || got.stdout != "" || len(lines) != 3 || !strings.Contains(lines[0], "the image has no bash") || !strings.Contains(lines[1], "hint: ") {
+		t.Errorf("run: %+v", got)
+	}
 }
 
 // onImage makes a sandbox from dockerbox's image and some more lines of a Dockerfile, with so much of /dev/shm; both go with the test.
