@@ -36,7 +36,7 @@ made with the same ones, else up lists the differences and refuses; --recreate
 makes it anew and keeps its home.
 
 Variables of -e and --env-file are configuration: docker inspect shows them.
-Secrets belong into "exec -e" and "run -e".`,
+Secrets belong in "exec -e" and "run -e".`,
 		Args:        perhapsName,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, args []string) error {
