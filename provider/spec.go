@@ -108,9 +108,11 @@ func newSpec(cfg contract.Config, f facts) spec {
 		WorkingDir: f.dir,
 		Hostname:   s.id.hostname(),
 		Env:        env,
-		// The agent keeps the container alive: the image need have nothing but bash, and no entry point of its own gets in the way.
+		// The agent keeps the container alive: the image need have nothing but bash, and no entry point of its own gets in the way. It is the
+		// first process itself and collects orphans: docker's init would end with a child of it, and pkill -u reaches that.
 		Entrypoint: []string{agentDir + "/agent"},
 		Cmd:        []string{"idle"},
+		StopSignal: "SIGKILL", // the only one it hears; docker's init passed TERM on to it alone, too
 		Labels: map[string]string{
 			labelName: cfg.Name, labelProfile: cfg.Profile, labelTask: cfg.Task,
 			labelSpec: s.record.digest(), labelConfig: s.record.encode(),
@@ -120,7 +122,7 @@ func newSpec(cfg contract.Config, f facts) spec {
 			ocispec.AnnotationBaseImageName: cfg.Image,
 		},
 	}
-	withInit := true
+	withInit := false // whatever the daemon's default is
 	s.host = &container.HostConfig{
 		Init:        &withInit,
 		CapDrop:     []string{"ALL"},
