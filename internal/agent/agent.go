@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -25,6 +26,9 @@ type Agent struct {
 	defaultUser string
 	loginLimit  time.Duration
 	helloLimit  time.Duration
+
+	// relieved is how many processes relieve ended that nobody has been told of.
+	relieved atomic.Int64
 
 	// wait counts goroutines that belong to no connection: logins, warm-ups, leftovers.
 	wait    sync.WaitGroup

@@ -157,8 +157,10 @@ func hand(fd int, user string) (taken bool, err error) {
 
 // resident serves this account until the container stops.
 func resident(stderr io.Writer) int {
+	reserveThreads()
 	a, err := New(os.Environ())
 	if err == nil {
+		go a.guardLimit()
 		err = a.listen(residentSocket)
 	}
 	fmt.Fprintln(stderr, "dockerbox-agent:", err)

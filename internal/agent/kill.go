@@ -19,8 +19,12 @@ const (
 	killLimit = 5 * time.Second
 	// rescan is how long new members of a tree may go unnoticed: the kernel tells of ends, not of births.
 	rescan = 20 * time.Millisecond
-	// freezeRounds bounds the attempts to stop a tree that forks faster than it can be read.
-	freezeRounds = 200
+	// freezeLimit bounds the attempts to stop a tree process by process, endLimit those to end it so. One that forks faster than it can be
+	// looked at, or leaves the agent no processor time, is ended while the whole container stands still.
+	freezeLimit = 300 * time.Millisecond
+	endLimit    = time.Second
+	// looks is how often nothing may be found while something got away unseen: other commands come and go too.
+	looks = 8
 )
 
 // tree is a command's processes: whatever descends from its main process, shares a session with one that did, or carries its mark.
@@ -30,6 +34,8 @@ type tree struct {
 	mark uint64
 	seen map[int]uint64 // start time by pid of everything that ever belonged
 	deaf map[int]bool   // may not be signalled
+	// unsure is set when the last scan saw traces of processes it could not judge.
+	unsure bool
 }
 
 // kill ends the whole tree and returns when it is dead: TERM, at most grace, then KILL. The main process must not have been collected
@@ -43,15 +49,24 @@ func (c *child) kill(grace time.Duration) bool {
 		return false
 	}
 	t := &tree{root: c.pid, mark: c.mark, seen: map[int]uint64{p.pid: p.start}, deaf: map[int]bool{}}
+	if crowded() && halt(func() { t.end(killLimit) }) {
+		return true
+	}
 	// The shell first, or it would take its child's end for a reason to go on to its next command.
 	c.signal(unix.SIGTERM)
 	deadline := time.Now().Add(grace)
 	told := map[int]bool{c.pid: true}
 	c.signal(unix.SIGCONT) // a stopped process gets TERM only when it goes on
-	for {
+	for empty := 0; ; {
 		alive := t.scan()
 		if len(alive) == 0 {
-			return true
+			if !t.unsure {
+				return true
+			}
+			if empty++; empty == looks {
+				break
+			}
+			continue
 		}
 		for _, pid := range alive {
 			if !told[pid] {
@@ -66,21 +81,20 @@ func (c *child) kill(grace time.Duration) bool {
 		}
 		awaitEnd(alive, min(left, rescan))
 	}
-	t.freeze()
-	deadline = time.Now().Add(killLimit)
-	for alive := t.scan(); len(alive) > 0 && time.Now().Before(deadline); alive = t.scan() {
-		for _, pid := range alive {
-			t.signal(pid, unix.SIGKILL)
-		}
-		awaitEnd(alive, rescan)
+	if t.freeze() && t.end(endLimit) {
+		return true
+	}
+	if !halt(func() { t.end(killLimit) }) {
+		t.end(killLimit)
 	}
 	return true
 }
 
-// freeze stops the tree until a look finds nothing new in it, so that KILL meets all of it at once and nothing can fork in between.
-func (t *tree) freeze() {
+// freeze stops the tree until a look finds nothing new in it, so that KILL meets all of it at once and nothing can fork in between. False
+// means that it did not come to rest.
+func (t *tree) freeze() bool {
 	stopped := map[int]bool{}
-	for range freezeRounds {
+	for deadline := time.Now().Add(freezeLimit); time.Now().Before(deadline); {
 		more := false
 		for _, pid := range t.scan() {
 			if !stopped[pid] {
@@ -88,15 +102,42 @@ func (t *tree) freeze() {
 				t.signal(pid, unix.SIGSTOP)
 			}
 		}
-		if !more {
-			return
+		if !more && !t.unsure {
+			return true
 		}
 	}
+	return false
+}
+
+// end sends KILL until nothing is left. False means that something may be.
+func (t *tree) end(limit time.Duration) bool {
+	deadline := time.Now().Add(limit)
+	for empty := 0; empty < looks; {
+		alive := t.scan()
+		switch {
+		case len(alive) > 0:
+			empty = 0
+		case !t.unsure:
+			return true
+		default:
+			empty++
+			continue
+		}
+		if time.Now().After(deadline) {
+			return false
+		}
+		for _, pid := range alive {
+			t.signal(pid, unix.SIGKILL)
+		}
+		awaitEnd(alive, rescan)
+	}
+	return false
 }
 
 // scan looks for new members until there are none and returns those that live and can be signalled, the main process first.
 func (t *tree) scan() []int {
-	all := processes()
+	all, missed := census()
+	t.unsure = missed > 0
 	for pid, start := range t.seen {
 		if p, ok := all[pid]; ok && p.start != start {
 			delete(t.seen, pid) // the number went to somebody else
@@ -114,13 +155,15 @@ func (t *tree) scan() []int {
 				// A session's number is not given away while anybody is in it, so its leader may be long gone.
 				if _, beside := t.seen[p.session]; !beside {
 					// An orphan is ours to judge; a child of something else is judged with that.
-					if p.parent != self && p.parent != 1 || children.owns(pid) || !hasMark(pid, t.mark) {
-						unmarked[pid] = p.parent == self || p.parent == 1
+					orphan := p.parent == self || p.parent == 1
+					if !orphan || children.owns(pid) || !t.carries(pid, p) {
+						unmarked[pid] = orphan
 						continue
 					}
 				}
 			}
 			t.seen[pid], more = p.start, true
+			t.unsure = t.unsure || p.zombie // it may have forked after the list was made
 		}
 	}
 	var alive []int
@@ -139,6 +182,18 @@ func (t *tree) scan() []int {
 		return a - b
 	})
 	return alive
+}
+
+// carries reports whether a process has the tree's mark.
+func (t *tree) carries(pid int, p procInfo) bool {
+	if t.mark == 0 {
+		return false
+	}
+	mark, ok := markOf(pid)
+	if !ok && !p.zombie {
+		t.unsure = true // it ended meanwhile, and what it may have started is in no list
+	}
+	return mark == t.mark
 }
 
 // signal sends sig to a member. One that may not be signalled, such as a sudo below an agent that is not root, is let go.

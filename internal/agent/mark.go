@@ -41,20 +41,28 @@ func nextMark() uint64 {
 	return base - 1 - marksMade.Add(1)%markRange
 }
 
-// hasMark reports whether process pid carries mark.
-func hasMark(pid int, mark uint64) bool {
-	if mark == 0 {
-		return false
-	}
+// isMark reports whether a hard limit is one that nextMark gives.
+func isMark(limit uint64) bool {
+	base := markBase()
+	return base != 0 && limit < base && limit >= base-markRange
+}
+
+// markOf reads the mark of process pid: its hard limit, whoever set it. ok is false when the process is gone or has no limit.
+func markOf(pid int) (mark uint64, ok bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/limits")
 	if err != nil {
-		return false // it ended
+		return 0, false
 	}
 	for line := range bytes.Lines(b) {
 		if rest, found := bytes.CutPrefix(line, []byte("Max msgqueue size")); found {
-			f := bytes.Fields(rest) // soft, hard, unit
-			return len(f) > 1 && string(f[1]) == strconv.FormatUint(mark, 10)
+			const hard = 1 // behind the soft one, before the unit
+			f := bytes.Fields(rest)
+			if len(f) <= hard {
+				return 0, false
+			}
+			mark, err := strconv.ParseUint(string(f[hard]), 10, 64)
+			return mark, err == nil // "unlimited" is no number
 		}
 	}
-	return false
+	return 0, false
 }

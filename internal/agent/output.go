@@ -86,6 +86,16 @@ func (o *output) put(kind wire.Type, data []byte, unused int) {
 	}
 }
 
+// say puts a line of the agent's own where the command's stderr goes, before the command has begun.
+func (o *output) say(split bool, line string) {
+	kind := wire.TypeOutput
+	if split {
+		kind = wire.TypeErrors
+	}
+	n := o.reserve(len(line))
+	o.put(kind, []byte(line[:n]), 0)
+}
+
 // hold queues data and reports whether it is time to send.
 func (o *output) hold(kind wire.Type, data []byte, unused int) bool {
 	o.mu.Lock()

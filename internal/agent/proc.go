@@ -13,29 +13,37 @@ import (
 type procInfo struct {
 	pid, parent, session int
 	start                uint64
-	zombie               bool
+	zombie, stopped      bool
 }
 
 // processes lists what exists at about this moment.
 func processes() map[int]procInfo {
+	all, _ := census()
+	return all
+}
+
+// census is processes with missed, how many were listed and gone before they could be looked at: their children may be in no list.
+func census() (all map[int]procInfo, missed int) {
 	dir, err := os.Open("/proc")
 	if err != nil {
-		return nil
+		return nil, 0
 	}
 	defer dir.Close()
 	names, err := dir.Readdirnames(-1)
 	if err != nil && len(names) == 0 {
-		return nil
+		return nil, 0
 	}
-	all := make(map[int]procInfo, len(names))
+	all = make(map[int]procInfo, len(names))
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err == nil {
 			if p, ok := procStat(pid); ok {
 				all[pid] = p
+			} else {
+				missed++
 			}
 		}
 	}
-	return all
+	return all, missed
 }
 
 // procStat reads one process. ok is false when it is gone.
@@ -52,6 +60,7 @@ func procStat(pid int) (p procInfo, ok bool) {
 	}
 	p.pid = pid
 	p.zombie = f[state][0] == 'Z' || f[state][0] == 'X'
+	p.stopped = f[state][0] == 'T' || f[state][0] == 't'
 	var errs [3]error
 	p.parent, errs[0] = strconv.Atoi(string(f[parent]))
 	p.session, errs[1] = strconv.Atoi(string(f[session]))

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
@@ -161,7 +163,11 @@ func (r *run) shell(acc *account, id identity) (wire.Exit, func()) {
 	}
 	// A waiting shell can be ended by whoever may; then another takes its place, once.
 	for attempt := 0; ; attempt++ {
+		r.noteRelief()
 		sh, err := acc.shell(id, now, r.req.Split)
+		if errors.Is(err, unix.EAGAIN) && attempt == 0 && r.conn.agent.relieve() {
+			continue
+		}
 		if err != nil {
 			return failure(err), nil
 		}
@@ -180,6 +186,13 @@ func (r *run) shell(acc *account, id identity) (wire.Exit, func()) {
 		}
 		x.Cwd = []byte(acc.learn(rep, dir, oldpwd, now, passing{r.req.Env, r.req.Transient}))
 		return x, acc.prewarm
+	}
+}
+
+// noteRelief tells, once, what happened to jobs of earlier commands.
+func (r *run) noteRelief() {
+	if n := r.conn.agent.relieved.Swap(0); n > 0 {
+		r.out.say(r.req.Split, fmt.Sprintf("dockerbox: ended %d processes that an earlier command left behind: the sandbox's limit of processes was reached\n", n))
 	}
 }
 

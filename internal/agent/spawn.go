@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -122,6 +123,9 @@ func (id identity) launch(argv, env []string, files map[int]*os.File) (*process,
 	}
 	p, err := children.start(selfPath, argv, attr)
 	runtime.KeepAlive(files)
+	if errors.Is(err, unix.EAGAIN) {
+		return nil, fmt.Errorf("start as %s: the sandbox's limit of processes is reached: %w", id.name, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("start as %s: %w", id.name, err)
 	}
