@@ -47,6 +47,9 @@ func (k *call) signal() {
 	}
 }
 
+// maxPieces bounds what is kept besides the bytes themselves. Beyond it the order between the two streams is given up, not that of either.
+const maxPieces = 1024
+
 // deliver takes output from the reader. An agent that sends more than it was granted loses the connection.
 func (k *call) deliver(kind wire.Type, data []byte) error {
 	k.mu.Lock()
@@ -54,9 +57,16 @@ func (k *call) deliver(kind wire.Type, data []byte) error {
 	if len(data) > k.given {
 		return fmt.Errorf("the agent sent %d bytes of output with %d granted", len(data), k.given)
 	}
+	if len(data) == 0 {
+		return nil // or empty frames, which cost no credit, could fill the memory
+	}
 	k.given -= len(data)
 	k.unread += len(data)
-	if n := len(k.pending); n > 0 && k.pending[n-1].kind == kind {
+	n := len(k.pending)
+	if n >= maxPieces && k.pending[n-1].kind != kind {
+		n-- // the one before is of the other kind
+	}
+	if n > 0 && k.pending[n-1].kind == kind {
 		k.pending[n-1].data = append(k.pending[n-1].data, data...)
 	} else {
 		k.pending = append(k.pending, piece{kind, append(k.spare[:0], data...)})

@@ -250,12 +250,12 @@ func (k *call) fault(sink error) error {
 
 // conclude maps how the agent says a command ended onto the contract's result.
 func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
-	r := contract.Result{ExitCode: x.Code, Cwd: string(x.Cwd)}
+	r := contract.Result{ExitCode: possible(x.Code), Cwd: string(x.Cwd)}
 	if len(x.Cwd) > maxPath || len(x.Cwd) > 0 && x.Cwd[0] != '/' {
 		r.Cwd = "" // not a directory anybody could have entered
 	}
 	if x.Signal > 0 {
-		r.ExitCode = contract.Signalled(x.Signal)
+		r.ExitCode = possible(contract.Signalled(possible(x.Signal)))
 	}
 	var failure contract.StartFailure
 	switch x.Reason {
@@ -282,4 +282,13 @@ func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
 	}
 	r.Output, r.Dropped = sink.captured()
 	return r, nil
+}
+
+// possible keeps what an agent says within what a process on Linux can end with; what is not is a failure.
+func possible(status int) int {
+	const last = 255
+	if status < 0 || status > last {
+		return last
+	}
+	return status
 }

@@ -250,6 +250,83 @@ func TestUnknownIDsCostNothing(t *testing.T) {
 	}
 }
 
+// Output that changes stream with every byte, or has no bytes, must not cost more than the window while its reader is stuck.
+func TestAlternatingOutputCostsNoMoreThanTheWindow(t *testing.T) {
+	for name, tc := range map[string]struct {
+		data   string
+		frames int
+	}{
+		"a byte each": {"x", wire.Window},
+		"empty":       {"", wire.Window},
+	} {
+		t.Run(name, func(t *testing.T) {
+			sent := make(chan struct{})
+			b := &testBox{play: func(_ int, a *far) {
+				if !a.hello("one") {
+					return
+				}
+				id, _, ok := a.run()
+				if !ok {
+					return
+				}
+				const batch = 1024
+				pairs := make([]wire.Frame, 0, batch)
+				for len(pairs) < batch {
+					pairs = append(pairs, wire.Frame{Type: wire.TypeOutput, ID: id, Payload: []byte(tc.data)}, wire.Frame{Type: wire.TypeErrors, ID: id, Payload: []byte(tc.data)})
+				}
+				for range tc.frames / batch {
+					a.send(pairs...)
+				}
+				a.exit(id, wire.Exit{})
+				close(sent)
+				a.drain()
+			}}
+			e := connect(t, b)
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			stuck := &gate{open: make(chan struct{})}
+			go func() {
+				<-sent
+				runtime.GC()
+				runtime.ReadMemStats(&after)
+				close(stuck.open)
+			}()
+			var errs bytes.Buffer
+			if r, err := e.Execute(t.Context(), contract.Request{Command: "x", Stdout: stuck, Stderr: &errs}); err != nil || r.ExitCode != 0 {
+				t.Fatalf("%+v %v", r, err)
+			}
+			if want := len(tc.data) * tc.frames / 2; errs.Len() != want {
+				t.Errorf("%d bytes of stderr came, want %d", errs.Len(), want)
+			}
+			if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 8<<20 {
+				t.Errorf("%d frames hold %d bytes", tc.frames, grown)
+			}
+		})
+	}
+}
+
+// A status is one that a process can have.
+func TestConcludeKeepsStatusesInRange(t *testing.T) {
+	for _, tc := range []struct {
+		exit wire.Exit
+		want int
+	}{
+		{wire.Exit{Code: -1 << 40}, 255},
+		{wire.Exit{Code: 1 << 40}, 255},
+		{wire.Exit{Code: 255}, 255},
+		{wire.Exit{Signal: 9}, 137},
+		{wire.Exit{Signal: 1 << 40}, 255},
+		{wire.Exit{Signal: -5, Code: 3}, 3},
+	} {
+		exit, want := tc.exit, tc.want
+		r, err := conclude(exit, newSink(contract.Request{}))
+		if err != nil || r.ExitCode != want {
+			t.Errorf("%+v: status %d, %v, want %d", exit, r.ExitCode, err, want)
+		}
+	}
+}
+
 // Nothing from inside is taken at its word.
 func TestConcludeDoubts(t *testing.T) {
 	for name, tc := range map[string]struct {
