@@ -25,7 +25,8 @@ func newRun(std streams, open opener) *cobra.Command {
 		Short: "Run a shell command as Hermes does",
 		Long: `Run one shell command in the sandbox NAME exactly as Hermes does: the working
 directory, exported variables, functions and aliases of earlier commands hold, and
-what this one changes lasts. stdout and stderr come in order, on stdout.
+what this one changes lasts. stdout and stderr come in order, on stdout. With --json
+the middle of more than 4 MiB of output is left out, and "dropped" says how much.
 
 Options stand before NAME. The command is one word: quote it.`,
 		Args:        someName,
@@ -64,7 +65,11 @@ type runAnswer struct {
 	Cwd        string `json:"cwd"`
 	DurationMS int64  `json:"duration_ms"`
 	Recreated  bool   `json:"environment_recreated"`
+	Dropped    int64  `json:"dropped,omitempty"` // bytes left out of the middle of Output
 }
+
+// maxAnswer bounds the output in an answer, in bytes: it is held as a whole, and JSON makes up to six bytes of one.
+const maxAnswer = 4 << 20
 
 func runRun(ctx context.Context, std streams, open opener, o *runOptions, name, command string) error {
 	req, err := request(o.user, o.dir, o.env, o.timeout)
@@ -75,7 +80,9 @@ func runRun(ctx context.Context, std streams, open opener, o *runOptions, name, 
 		req.Command = ":"
 	}
 	out := &lastByte{w: std.out}
-	if !o.json {
+	if o.json {
+		req.MaxOutput = maxAnswer
+	} else {
 		req.Stdout = out
 	}
 	res, err := execute(ctx, open, name, req)
@@ -83,7 +90,7 @@ func runRun(ctx context.Context, std streams, open opener, o *runOptions, name, 
 		return err
 	}
 	if o.json {
-		err = printJSON(std.out, runAnswer{schema, string(res.Output), res.ExitCode, res.Cwd, res.Duration.Milliseconds(), res.Recreated})
+		err = printJSON(std.out, runAnswer{schema, string(res.Output), res.ExitCode, res.Cwd, res.Duration.Milliseconds(), res.Recreated, res.Dropped})
 	} else {
 		err = sayKilled(out, res, o.timeout)
 		if res.Recreated {
