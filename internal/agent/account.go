@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"golang.org/x/sys/unix"
 )
 
 // account is one user's side of the sandbox: its shell state, and a shell that waits for the next command. It lives as long as the
@@ -117,7 +119,7 @@ func (acc *account) learn(r report, dir, oldpwd string, before *snapshot, privat
 	if d.oldpwd != oldpwd {
 		acc.oldpwd = d.oldpwd
 	}
-	if !path.IsAbs(d.cwd) {
+	if !path.IsAbs(d.cwd) || len(d.cwd) >= unix.PathMax { // no directory; the command wrote the report itself
 		return ""
 	}
 	if d.pwd != dir { // it changed directory; one that did not must not undo another's cd

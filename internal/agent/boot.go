@@ -49,8 +49,12 @@ const reportState = `{ builtin printf 'state\0'; builtin pwd -P || builtin print
 // reportOnce writes the state unless it was written, and only in the shell itself: a subshell is not what lasts.
 const reportOnce = `if [[ $BASHPID == $$ && -z ${__dockerbox_done-} ]]; then __dockerbox_done=1; ` + reportState + `fi; `
 
-// atExit is the EXIT trap: it serves exit, set -e, set -u and TERM. Silenced as a whole, or set -x would show it.
+// atExit is the EXIT trap: it serves exit, set -e, set -u and TERM. Silenced as a whole, or set -x would show it. Bash parses
+// it line by line, so that the command's aliases for if or [[ end with noAliases.
 const atExit = `{ ` + clearTraps + reportOnce + `} >/dev/null 2>&1`
+
+// noAliases is a line of its own in front of atExit; joined by $'\n', because boot is to stay one line.
+const noAliases = `{ builtin shopt -u expand_aliases; } 2>/dev/null`
 
 // enterDir implements fields 1 to 3. The nearest parent is looked for here and not in the agent, because root
 // without DAC_OVERRIDE cannot look below a home of mode 0700.
@@ -76,10 +80,10 @@ var boot = `builtin shopt -u expand_aliases; { builtin eval -- "${MAPFILE[1]}"; 
 	`builtin mapfile -d '' -t -u 249; exec 249<&-; ` +
 	`if [[ ${MAPFILE[0]} == 1 ]]; then exec 0<&246; fi; exec 246<&-; ` +
 	enterDir +
-	`builtin trap ` + quote(unaliased(atExit)) + ` EXIT; ` +
+	`builtin trap ` + quote(unaliased(noAliases)) + `$'\n'` + quote(unaliased(atExit)) + ` EXIT; ` +
 	`{ builtin eval -- "${MAPFILE[4]}"; } 2>/dev/null; builtin shopt -s expand_aliases; ` +
 	`BASH_EXECUTION_STRING=${MAPFILE[5]}; builtin unset MAPFILE REPLY; SECONDS=0; builtin eval -- "$BASH_EXECUTION_STRING"; ` +
-	`{ __dockerbox_status=$?; ` + clearTraps + reportOnce + `builtin set +ex; } >/dev/null 2>&1; builtin exit $__dockerbox_status`
+	`{ __dockerbox_status=$?; ` + clearTraps + reportOnce + `builtin set +exv; } >/dev/null 2>&1; builtin exit $__dockerbox_status`
 
 // unaliased makes code fit for a trap or an eval: those are parsed when they run, and by then the command may have made aliases.
 func unaliased(code string) string { return strings.ReplaceAll(code, "builtin ", `\builtin `) }

@@ -70,6 +70,9 @@ func (r *run) finish(x wire.Exit) {
 	if r.in != nil {
 		r.in.close()
 	}
+	if len(x.Text) > maxText {
+		x.Text = x.Text[:maxText]
+	}
 	r.conn.forget(r.id)
 	r.out.finish(wire.Encode(wire.TypeExit, r.id, x))
 }
@@ -175,6 +178,7 @@ func (r *run) shell(acc *account, id identity) (wire.Exit, func()) {
 		x, rep := r.wait(&sh.child, now)
 		begun := sh.begun()
 		sh.close()
+		rep.doubt(begun, x.Code)
 		if no := rep.refusedBecause(dir); no != nil {
 			return *no, acc.prewarm
 		}
@@ -293,6 +297,20 @@ func (r *run) wait(c *child, before *snapshot) (wire.Exit, report) {
 	}
 	return x, rep
 }
+
+// doubt takes out of a shell's report what only the command itself can have put there: it too can write to the descriptor, and could make
+// its own failure look like the sandbox's.
+func (rep *report) doubt(begun bool, status int) {
+	if begun {
+		rep.failed = [2]string{}
+	}
+	if status != exitNotExecutable || len(rep.states) > 0 {
+		rep.refused = ""
+	}
+}
+
+// maxText bounds a sentence to the host, in bytes. A frame that is too long would cost the connection, and with it everybody's commands.
+const maxText = 8 << 10
 
 // refusedBecause is the Exit of a command that reported why it did not start, nil of any other.
 func (rep report) refusedBecause(dir string) *wire.Exit {
