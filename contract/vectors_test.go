@@ -3,6 +3,7 @@ package contract
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,7 +89,9 @@ func TestVectors(t *testing.T) {
 					t.Fatal(err)
 				}
 				if v.Do == "placement" {
-					checkPlacement(t, v, Resolve(in.Setting, Backend{in.Backend, in.Streams, in.Isolated}))
+					if fault := placementFault(t, v, Resolve(in.Setting, Backend{in.Backend, in.Streams, in.Isolated})); fault != "" {
+						t.Error(fault)
+					}
 					return
 				}
 				got, known := answer(v.Do, in)
@@ -104,7 +107,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-func checkPlacement(t *testing.T, v vector, got Placement) {
+// placementFault says in what a placement is not the one a vector wants, "" when it is.
+func placementFault(t *testing.T, v vector, got Placement) string {
 	t.Helper()
 	var want struct {
 		Where Place
@@ -114,13 +118,14 @@ func checkPlacement(t *testing.T, v vector, got Placement) {
 		t.Fatal(err)
 	}
 	if got.Where != want.Where || (got.Reason == "") != (want.Where != PlaceRefused) {
-		t.Errorf("%s gives %+v, want %s", v.In, got, v.Want)
+		return fmt.Sprintf("%s gives %+v, want %s", v.In, got, v.Want)
 	}
 	for _, word := range want.Says {
 		if !strings.Contains(got.Reason, word) {
-			t.Errorf("the sentence %q does not name %q", got.Reason, word)
+			return fmt.Sprintf("the sentence %q does not name %q", got.Reason, word)
 		}
 	}
+	return ""
 }
 
 func sameJSON(t *testing.T, a, b []byte) bool {
