@@ -111,7 +111,7 @@ var mutants = []mutant{
 	}},
 
 	{4, "the tilde is expanded on the host", "start", func(in input) any {
-		return strings.Replace(real("start", in).(string), HomeDirectory, "/home/host", 1)
+		return strings.Replace(HostStart(in.Setting, in.Declared, in.guard()), HomeDirectory, "/home/host", 1)
 	}},
 	{4, "a bad setting falls back to the built-in default", "start", func(in input) any {
 		if in.guard().Rejects(in.Setting) {
