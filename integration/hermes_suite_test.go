@@ -28,22 +28,31 @@ func TestHermes(t *testing.T) {
 	}
 	for _, path := range modules {
 		module := strings.TrimSuffix(filepath.Base(path), ".py")
-		t.Run(strings.TrimPrefix(module, "test_"), func(t *testing.T) { runModule(t, dir, module) })
+		t.Run(strings.TrimPrefix(module, "test_"), func(t *testing.T) { runModule(t, newHermesHome(t, ""), dir, module) })
 	}
 }
 
-// pythonResult is a line of pytests/hermes/run.py.
+// pythonResult is a line of pytests/hermes/run.py. A vector's also says which rule it is about and which host has that.
 type pythonResult struct {
 	Test, Status, Detail string
+	Rule                 int
+	HeldBy               string `json:"held_by"`
 }
 
-// runModule turns each test of a Python module into a subtest. A module that ends early, or reports no test at all, fails.
-func runModule(t *testing.T, dir, module string) {
-	home := newHermesHome(t, "")
+// runModule runs a module of Python tests in a Hermes of that home; environ holds further variables for it, NAME=VALUE.
+func runModule(t *testing.T, home *hermesHome, dir, module string, environ ...string) {
+	t.Helper()
+	runPython(t, home, dir, environ, "../hermes/run.py", module)
+}
+
+// runPython turns each line that a program reports into a subtest. One that ends early, or reports no test at all, fails.
+func runPython(t *testing.T, home *hermesHome, dir string, environ []string, program ...string) []pythonResult {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), suiteLimit)
 	defer cancel()
-	command := home.command(ctx, home.python, "-u", "run.py", module)
+	command := home.command(ctx, home.python, append([]string{"-u"}, program...)...)
 	command.Dir = dir
+	command.Env = append(command.Env, environ...)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	stdout, err := command.StdoutPipe()
@@ -53,17 +62,18 @@ func runModule(t *testing.T, dir, module string) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
-	results, failed := 0, 0
+	var results []pythonResult
+	failed := 0
 	lines := bufio.NewScanner(stdout)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
 		var result pythonResult
 		if err := json.Unmarshal(lines.Bytes(), &result); err != nil {
-			t.Errorf("run.py wrote what is no result: %s", lines.Text())
+			t.Errorf("%s wrote what is no result: %s", program[0], lines.Text())
 			continue
 		}
-		results++
-		t.Run(strings.TrimPrefix(result.Test, module+"."), func(t *testing.T) {
+		results = append(results, result)
+		t.Run(strings.TrimPrefix(result.Test, program[len(program)-1]+"."), func(t *testing.T) {
 			if result.Status != "pass" {
 				failed++
 				t.Error(result.Detail)
@@ -75,11 +85,12 @@ func runModule(t *testing.T, dir, module string) {
 	}
 	err = command.Wait()
 	if ctx.Err() != nil {
-		t.Fatalf("%s did not end within %v, after %d results\n%s", module, suiteLimit, results, tail(stderr.Bytes()))
+		t.Fatalf("%v did not end within %v, after %d results\n%s", program, suiteLimit, len(results), tail(stderr.Bytes()))
 	}
-	if results == 0 || err != nil && failed == 0 {
-		t.Fatalf("%s ended with %v after %d results\n%s", module, err, results, tail(stderr.Bytes()))
+	if len(results) == 0 || err != nil && failed == 0 {
+		t.Fatalf("%v ended with %v after %d results\n%s", program, err, len(results), tail(stderr.Bytes()))
 	}
+	return results
 }
 
 // tail is the end of a log, short enough for a test's output.

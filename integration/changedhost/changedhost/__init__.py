@@ -20,7 +20,7 @@ def install():
     try:
         found = importlib.metadata.version(DISTRIBUTION)
     except importlib.metadata.PackageNotFoundError:
-        raise Mismatch(f"there is no {DISTRIBUTION} for {sys.executable}: the model of the changed host teaches {RELEASE} alone") from None
+        return  # some other Python that a Hermes started: it has no host to teach
     if found != RELEASE and not found.startswith(f"{RELEASE}.post"):
         raise Mismatch(f"this is Hermes {found}: the model of the changed host teaches {RELEASE} alone")
     early = sorted(set(sites.SITES) & set(sys.modules))
