@@ -10,7 +10,7 @@ import hermes_constants
 from agent.terminal_env_provider import TerminalEnvironmentProvider
 from hermes_cli.config import load_config_readonly
 
-from . import locate, settings
+from . import limits, locate, settings
 from .client import Client
 from .environment import SandboxEnvironment
 from .faults import Fault
@@ -102,7 +102,10 @@ class DockerboxProvider(TerminalEnvironmentProvider):
     # Health.
 
     def check_requirements(self, config):
-        """Whether commands can run now; an error that says what to do is logged when they cannot."""
+        """Whether commands can run now; an error that says what to do is logged when they cannot.
+
+        Isolation is not looked at: Hermes would leave the tools out without a reason, while the refusal of a sandbox names it.
+        """
         status, detail = self._probe(self._settings(config))
         if status != "ready":
             logger.error("the dockerbox backend cannot be used: %s", detail)
@@ -114,6 +117,8 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
     def probe_with_config(self, config):
         """As :meth:`probe`, with settings a newer host passes."""
+        if limits.refused_by_isolation():
+            return "unavailable", limits.isolation_limit()
         try:
             return self._probe(self._settings(config))
         except Exception as error:
@@ -151,7 +156,9 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         status, detail = self._probe(chosen)
         rows.append((status == "ready", "Docker daemon", f"({detail or status})"))
         rows += [(True, "dockerbox setting not in effect", f"({line})") for line in settings.not_honoured(_terminal(), {})]
-        rows += [(True, "dockerbox on this Hermes", f"({line})") for line in host_limits()]
+        rows += [(True, "dockerbox on this Hermes", f"({line})") for line in limits.host_limits()]
+        if line := limits.isolation_limit():
+            rows.append((False, "dockerbox out of process", f"({line})"))
         return rows
 
     # Set-up.
@@ -182,6 +189,8 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         """A sandbox for a task. ``others`` holds what need not be understood: an ``image``, which if not empty is that of some other
         backend (the setting decides), and what later hosts add; of those only ``backend_config`` is used.
         """
+        if limits.refused_by_isolation():
+            raise connection_error(Fault(limits.isolation_limit()))
         terminal = _terminal()
         container = container_config if isinstance(container_config, Mapping) else {}
         chosen = settings.backend_settings(terminal, others.get("backend_config"))
@@ -199,8 +208,8 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         except Fault as fault:
             raise connection_error(fault) from fault
         self._say_once(settings.not_honoured(terminal, container))
-        self._say_once(host_limits())
-        return SandboxEnvironment(
+        self._say_once([*limits.host_limits(), limits.isolation_limit()])
+        return limits.shown(SandboxEnvironment)(
             client,
             config,
             cwd=cwd,
@@ -240,20 +249,10 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         return names
 
     def _say_once(self, lines):
-        fresh = [line for line in lines if line not in self._said]
+        fresh = [line for line in lines if line and line not in self._said]
         self._said.update(fresh)
         if fresh:
             logger.warning("dockerbox: %s", "; ".join(fresh))
-
-
-def host_limits():
-    """What the running Hermes cannot do for a plugin backend: a sentence each, none on a host that can."""
-    if hasattr(TerminalEnvironmentProvider, "default_cwd"):
-        return []
-    return [
-        "on this Hermes version a recorded `cd` into /home/… does not last between tool calls; the release after 0.22.2 lifts that",
-        "on this Hermes version Bot Desktop is refused for plugin backends; the release after 0.22.2 lifts that",
-    ]
 
 
 def _terminal():
