@@ -36,7 +36,7 @@ func newPluginInstall(std streams) *cobra.Command {
 		Short: "Install the plugin into the Hermes home",
 		Long: `Write the plugin of this version into plugins/dockerbox below the Hermes home, in
 place of one that is there, let it run this very executable, and print the commands
-that make Hermes use it.`,
+that make Hermes use it. It needs plugins.isolation: in_process, Hermes's default.`,
 		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE:        func(*cobra.Command, []string) error { return runPluginInstall(std, home) },
