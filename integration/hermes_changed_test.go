@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -175,7 +176,8 @@ func TestChangedHostRefusesAnotherHermes(t *testing.T) {
 			command := home.command(ctx, home.python, "-c", c.program)
 			command.Env = append(command.Env, c.environ...)
 			out, err := command.CombinedOutput()
-			if _, exited := err.(*exec.ExitError); !exited || strings.Contains(string(out), "went on") || !strings.Contains(string(out), c.says) {
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || strings.Contains(string(out), "went on") || !strings.Contains(string(out), c.says) {
 				t.Errorf("it ended with %v and said %q; want an end with %q", err, out, c.says)
 			}
 		})
