@@ -53,7 +53,7 @@ func TestClientErrorsKeepTheirKind(t *testing.T) {
 			t.Errorf("cleanup: %v", err)
 		}
 	}
-	if _, err := env.Execute(t.Context(), contract.Request{Command: "true"}); !errors.As(err, &faults) || faults[0].Key != "env" {
+	if _, err := env.Execute(t.Context(), contract.Request{Command: "true"}); !errors.As(err, &backend) || backend.Hint == "" {
 		t.Errorf("after cleanup: %#v", err)
 	}
 }

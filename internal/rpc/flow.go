@@ -17,6 +17,7 @@ type inbox struct {
 	chunks   [][]byte // guarded by mu
 	size     int      // bytes that arrived and were not consumed
 	finished bool
+	failed   error // of w
 }
 
 func newInbox(w io.Writer) *inbox {
@@ -37,10 +38,9 @@ func (in *inbox) put(chunk []byte) error {
 	return nil
 }
 
-// run writes chunks in order and tells credit how much was consumed. A consumer that fails loses the rest, the command goes on.
-func (in *inbox) run(credit func(n int)) {
+// run writes chunks in order and tells credit how much was consumed. When the consumer fails the rest is lost and end is called, once.
+func (in *inbox) run(credit func(n int), end func()) {
 	defer close(in.over)
-	var failed error
 	for {
 		in.mu.Lock()
 		for len(in.chunks) == 0 && !in.finished {
@@ -50,26 +50,30 @@ func (in *inbox) run(credit func(n int)) {
 			in.mu.Unlock()
 			return
 		}
-		chunk := in.chunks[0]
+		chunk, failed := in.chunks[0], in.failed
 		in.chunks = in.chunks[1:]
 		in.mu.Unlock()
 		if failed == nil {
-			_, failed = in.w.Write(chunk)
+			if _, failed = in.w.Write(chunk); failed != nil {
+				end()
+			}
 		}
 		in.mu.Lock()
 		in.size -= len(chunk)
+		in.failed = failed
 		in.mu.Unlock()
 		credit(len(chunk))
 	}
 }
 
-// finish waits until all that arrived is written.
-func (in *inbox) finish() {
+// finish waits until all that arrived is written, and returns the consumer's failure.
+func (in *inbox) finish() error {
 	in.mu.Lock()
 	in.finished = true
 	in.changed.Signal()
 	in.mu.Unlock()
 	<-in.over
+	return in.failed // run has ended
 }
 
 // allowance is how much input may still be sent.

@@ -3,6 +3,7 @@
 package rpc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,7 +108,7 @@ func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.
 		if errors.Is(err, exec.ErrNotFound) {
 			failure = contract.NotFound
 		}
-		return contract.Result{ExitCode: failure.Status(), Output: kept.data}, nil
+		return contract.Result{ExitCode: failure.Status(), Output: kept.data, ContainerID: e.info.ContainerID}, nil
 	}
 	if feed != nil {
 		go func() { // ends with the input, or when the server closes it after the command
@@ -119,7 +120,7 @@ func (e *localEnv) Execute(ctx context.Context, req contract.Request) (contract.
 	err := cmd.Wait()
 	stop()
 	res := contract.Result{Output: kept.data, Dropped: kept.dropped, Cwd: cmd.Dir, Duration: time.Since(start)}
-	res.Recreated, res.ContainerID = e.provider.renewed != "", e.provider.renewed
+	res.Recreated, res.ContainerID = e.provider.renewed != "", cmp.Or(e.provider.renewed, e.info.ContainerID)
 	var status *exec.ExitError
 	switch {
 	case context.Cause(ctx) != nil:

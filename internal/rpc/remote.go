@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -17,12 +18,59 @@ import (
 type remote struct {
 	client *Client
 	handle string
-	info   contract.Info
+
+	mu     sync.Mutex
+	info   contract.Info // guarded by mu: the container changes when it is made anew
+	closed bool          // guarded by mu: Cleanup gave the handle back
 }
 
 var _ contract.Environment = (*remote)(nil)
 
-func (r *remote) Info() contract.Info { return r.info }
+func (r *remote) Info() contract.Info {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.info
+}
+
+// living returns an error once the handle was given back.
+func (r *remote) living() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed {
+		return nil
+	}
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("this handle on sandbox %q was cleaned up", r.info.Name),
+		Hint:   "create the environment again; the sandbox itself may still be there",
+	}
+}
+
+// ranIn completes a result with the container that ran the command, which the server names only when it is a new one.
+func (r *remote) ranIn(res *contract.Result) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if res.ContainerID != "" {
+		r.info.ContainerID = res.ContainerID
+	}
+	res.ContainerID = r.info.ContainerID
+}
+
+// request asks about this sandbox. What the server finds wrong with the parameters is to a caller of an Environment a failure like any
+// other.
+func (r *remote) request(ctx context.Context, method string, params, result any) error {
+	if err := r.living(); err != nil {
+		return err
+	}
+	return asBackend(r.client.request(ctx, method, params, result))
+}
+
+func asBackend(err error) error {
+	var faults contract.Faults
+	if !errors.As(err, &faults) {
+		return err
+	}
+	return &contract.BackendError{Reason: faults.Error(), Hint: "correct what it names", Err: faults}
+}
 
 // clientWindow is the output window a Client asks for.
 const clientWindow = 1 << 20
@@ -33,6 +81,9 @@ const clientWindow = 1 << 20
 // When the command ends while Request.Stdin is still being read, Execute does not wait for that read: as with a process, only the
 // reader's owner can end it.
 func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Result, error) {
+	if err := r.living(); err != nil {
+		return contract.Result{}, err
+	}
 	params, err := r.params(req)
 	if err != nil {
 		return contract.Result{}, err
@@ -60,7 +111,7 @@ func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Re
 		go p.stdout.run(func(n int) {
 			// A broken stream ends the call by itself.
 			_ = r.client.out.send(func(b []byte) []byte { return appendCredit(b, id, int64(n)) })
-		})
+		}, func() { _ = r.client.out.notify(methodCancel, cancelParams{id, causeInterrupt}) }) // as above
 	}
 	if p.credit != nil {
 		go r.feed(id, req.Stdin, p.credit)
@@ -68,21 +119,24 @@ func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Re
 	var got executeResult
 	err = r.client.wait(ctx, id, &p, &got)
 	if p.stdout != nil {
-		p.stdout.finish()
+		if failed := p.stdout.finish(); failed != nil && err == nil {
+			err = unread(failed)
+		}
 	}
 	if err != nil {
-		return contract.Result{}, err
+		return contract.Result{}, asBackend(err)
 	}
 	res := contract.Result{
 		ExitCode: got.ReturnCode, Output: got.Output, Dropped: got.Dropped, Cwd: textOr(got.Cwd, got.CwdB64),
 		TimedOut: got.TimedOut, Interrupted: got.Interrupted, Recreated: got.Recreated, ContainerID: got.ContainerID,
 		Duration: time.Duration(got.DurationMS) * time.Millisecond,
 	}
+	r.ranIn(&res)
 	switch {
 	case req.Stdout != nil:
 		if len(res.Output) > 0 {
 			if _, err := req.Stdout.Write(res.Output); err != nil {
-				return contract.Result{}, err
+				return contract.Result{}, unread(err)
 			}
 		}
 		res.Output = nil
@@ -96,6 +150,13 @@ func (r *remote) Execute(ctx context.Context, req contract.Request) (contract.Re
 		}
 	}
 	return res, nil
+}
+
+// unread is the failure of whoever takes a command's output.
+func unread(err error) error {
+	return &contract.BackendError{
+		Reason: "output could not be passed on: " + err.Error(), Hint: "the command was ended; its reader was gone", Err: err,
+	}
 }
 
 // sink keeps what is written to it.
@@ -169,7 +230,7 @@ func (r *remote) feed(id int64, in io.Reader, credit *allowance) {
 
 func (r *remote) ExecPrefix(ctx context.Context, user string, interactive bool) ([]string, error) {
 	var got execPrefixResult
-	err := r.client.request(ctx, methodExecPrefix, execPrefixParams{r.handle, user, &interactive}, &got)
+	err := r.request(ctx, methodExecPrefix, execPrefixParams{r.handle, user, &interactive}, &got)
 	return got.Argv, err
 }
 
@@ -181,7 +242,7 @@ func (r *remote) FetchFile(ctx context.Context, path string, w io.Writer, maxByt
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	p := fetchParams{Env: r.handle, Path: path, PathB64: bytesUnlessText(path), Dest: filepath.Join(dir, "file"), MaxBytes: maxBytes}
-	if err := r.client.request(ctx, methodFetch, p, &fetchResult{}); err != nil {
+	if err := r.request(ctx, methodFetch, p, &fetchResult{}); err != nil {
 		return err
 	}
 	f, err := os.Open(p.Dest)
@@ -195,10 +256,16 @@ func (r *remote) FetchFile(ctx context.Context, path string, w io.Writer, maxByt
 
 func (r *remote) Realpath(ctx context.Context, path string) (string, error) {
 	var got realpathResult
-	err := r.client.request(ctx, methodRealpath, realpathParams{r.handle, path, bytesUnlessText(path)}, &got)
+	err := r.request(ctx, methodRealpath, realpathParams{r.handle, path, bytesUnlessText(path)}, &got)
 	return textOr(got.Path, got.PathB64), err
 }
 
 func (r *remote) Cleanup(ctx context.Context, remove bool) error {
-	return r.client.request(ctx, methodCleanup, cleanupParams{r.handle, remove}, &nothing{})
+	if err := r.client.request(ctx, methodCleanup, cleanupParams{r.handle, remove}, &nothing{}); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	return nil
 }
