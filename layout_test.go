@@ -32,20 +32,23 @@ type layer struct {
 // may import any own package up to its own level, because that is how a lower layer is
 // tried with the real thing beside it, and any library.
 var layers = map[string]layer{
-	"":                    {level: 0, foreign: []string{}},
-	"contract":            {level: 0, foreign: []string{}},
-	"image":               {level: 0, foreign: []string{"github.com/opencontainers/image-spec"}},
-	"plugin":              {level: 0, foreign: []string{}},
-	"internal/wire":       {level: 0, foreign: []string{}},
-	"internal/agentbin":   {level: 0, foreign: []string{}},
-	"internal/engine":     {level: 1, own: []string{"contract"}},
-	"internal/agent":      {level: 1, own: []string{"internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
-	"internal/rpc":        {level: 1, own: []string{"contract"}, foreign: []string{}},
-	"environment":         {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},
-	"cmd/dockerbox-agent": {level: 2, own: []string{"internal/agent", "internal/wire"}, foreign: []string{}},
-	"provider":            {level: 3, own: []string{"contract", "image", "internal/agentbin", "internal/wire", "internal/engine", "environment"}},
-	"cmd/dockerbox":       {level: 5, own: []string{"contract", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
-	"integration":         {level: 6},
+	"":                  {level: 0, foreign: []string{}},
+	"contract":          {level: 0, foreign: []string{}},
+	"image":             {level: 0, foreign: []string{"github.com/opencontainers/image-spec"}},
+	"plugin":            {level: 0, foreign: []string{}},
+	"internal/wire":     {level: 0, foreign: []string{}},
+	"internal/agentbin": {level: 0, foreign: []string{}},
+	"internal/engine":   {level: 1, own: []string{"contract"}},
+	"internal/agent":    {level: 1, own: []string{"internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
+	"internal/rpc":      {level: 1, own: []string{"contract"}, foreign: []string{}},
+	"conformance":       {level: 1, own: []string{"contract"}, foreign: []string{}},
+	// What plays an engine in tests stands beside what uses one.
+	"internal/engine/enginetest": {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},
+	"environment":                {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},
+	"cmd/dockerbox-agent":        {level: 2, own: []string{"internal/agent", "internal/wire"}, foreign: []string{}},
+	"provider":                   {level: 3, own: []string{"contract", "image", "internal/agentbin", "internal/wire", "internal/engine", "environment"}},
+	"cmd/dockerbox":              {level: 5, own: []string{"contract", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
+	"integration":                {level: 6},
 }
 
 // onlyIn names libraries that a single package may import, tests included: a second user

@@ -25,8 +25,9 @@ const Name = "dockerbox"
 // Endpoint chooses the daemon; the zero value decides as the docker CLI does.
 type Endpoint = engine.Endpoint
 
-// containers is what the provider needs of the engine.
-type containers interface {
+// Engine is what the provider needs of a container engine. Every error is a [contract.BackendError] that matches the causes the provider
+// acts on: a missing object, a taken name, a daemon that does not answer.
+type Engine interface {
 	Address() string
 	CLIArgs() []string
 	Close() error
@@ -39,18 +40,18 @@ type containers interface {
 	ReadFile(ctx context.Context, id, path string, limit int64) ([]byte, error)
 	FileSize(ctx context.Context, id, path string) (int64, error)
 	WriteFile(ctx context.Context, id, dir, name string, mode int64, data []byte) error
-	Exec(ctx context.Context, id, user string, argv []string) (*engine.Stream, error)
+	Exec(ctx context.Context, id, user string, argv []string) (engine.Conn, error)
 	Image(ctx context.Context, ref string) (dockerimage.InspectResponse, error)
 	Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error
 	CreateVolume(ctx context.Context, name string, labels map[string]string) (bool, error)
 	RemoveVolume(ctx context.Context, name string) error
 }
 
-var _ containers = (*engine.Engine)(nil)
+var _ Engine = (*engine.Engine)(nil)
 
 // Provider makes, finds and removes sandboxes on one daemon. Safe for concurrent use.
 type Provider struct {
-	engine   containers
+	engine   Engine
 	endpoint Endpoint
 	version  string
 	logf     func(string, ...any)
@@ -86,6 +87,9 @@ func WithVersion(version string) Option { return func(p *Provider) { p.version =
 // WithClock replaces the clock that labels are stamped with.
 func WithClock(now func() time.Time) Option { return func(p *Provider) { p.now = now } }
 
+// WithEngine replaces the engine that the endpoint leads to; the endpoint is not looked at then. [Provider.Close] closes it.
+func WithEngine(e Engine) Option { return func(p *Provider) { p.engine = e } }
+
 // New makes a provider for the daemon that ep chooses. It reads the environment and docker's configuration; it does not connect.
 func New(ep Endpoint, options ...Option) (*Provider, error) {
 	p := &Provider{
@@ -95,11 +99,13 @@ func New(ep Endpoint, options ...Option) (*Provider, error) {
 	for _, o := range options {
 		o(p)
 	}
-	e, err := engine.Open(ep)
-	if err != nil {
-		return nil, err
+	if p.engine == nil {
+		e, err := engine.Open(ep)
+		if err != nil {
+			return nil, err
+		}
+		p.engine = e
 	}
-	p.engine = e
 	return p, nil
 }
 

@@ -14,7 +14,7 @@ import (
 
 // sandbox is one container as an environment needs it.
 type sandbox struct {
-	engine containers
+	engine Engine
 	id     string
 }
 
@@ -23,11 +23,7 @@ const agentUser = "0:0"
 
 // Attach implements [environment.Container].
 func (s sandbox) Attach(ctx context.Context) (environment.Stream, error) {
-	stream, err := s.engine.Exec(ctx, s.id, agentUser, []string{environment.AgentPath, "attach"})
-	if err != nil {
-		return nil, err // not stream: a nil *Stream is not a nil Stream
-	}
-	return stream, nil
+	return s.engine.Exec(ctx, s.id, agentUser, []string{environment.AgentPath, "attach"})
 }
 
 // State implements [environment.Container].

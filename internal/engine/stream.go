@@ -21,9 +21,18 @@ type Stream struct {
 	once   sync.Once
 }
 
+// Conn is what an exec's caller needs of its stream. Close makes a Read or Write under way return.
+type Conn interface {
+	io.ReadWriteCloser
+	// Stderr is what the program complained about so far, for the message when the stream breaks.
+	Stderr() string
+}
+
+var _ Conn = (*Stream)(nil)
+
 // Exec runs argv in a container as user ("" = the container's own) with its three streams attached. The program ends when its
 // standard input does, if it minds that; Close does not kill it.
-func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (*Stream, error) {
+func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (Conn, error) {
 	did := fmt.Sprintf("starting %s in container %s", argv[0], short(id))
 	made, err := e.api.ContainerExecCreate(ctx, id, container.ExecOptions{
 		User: user, Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,

@@ -1,0 +1,117 @@
+//go:build linux
+
+package enginetest
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+)
+
+// Engine is one daemon's worth of images, volumes and containers. Make it with [New]. Safe for concurrent use.
+type Engine struct {
+	dir     string
+	starts  chan func() // run one after another on a thread that lives as long as the engine
+	stopped chan struct{}
+	close   func() error
+
+	mu         sync.Mutex
+	images     map[string]image // by reference
+	volumes    map[string]volume
+	containers map[string]*box // by id
+	faults     faults
+}
+
+// New makes an engine without images. [Engine.Close] ends what it runs and removes its files.
+func New() (*Engine, error) {
+	// Not in a directory for its owner alone: the account that commands run as must reach its home.
+	dir, err := os.MkdirTemp("", "enginetest-")
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		dir: dir, starts: make(chan func()), stopped: make(chan struct{}),
+		images: map[string]image{}, volumes: map[string]volume{}, containers: map[string]*box{}, faults: newFaults(),
+	}
+	e.close = sync.OnceValue(e.end)
+	go e.starter()
+	const everybody = 0o755
+	if err := os.Chmod(dir, everybody); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	for _, part := range []string{"c", "homes", "volumes", "bin"} {
+		if err := os.Mkdir(e.path(part), everybody); err != nil {
+			return nil, errors.Join(err, e.Close())
+		}
+	}
+	if err := e.writeCLI(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// starter keeps one thread for starting processes: they are to die with the process that started them, and what the kernel watches for that
+// is the thread.
+func (e *Engine) starter() {
+	defer close(e.stopped)
+	runtime.LockOSThread() // never unlocked: the thread ends with this goroutine, when nothing runs any more
+	for start := range e.starts {
+		start()
+	}
+}
+
+// end implements Close.
+func (e *Engine) end() error {
+	e.mu.Lock()
+	all := make([]string, 0, len(e.containers))
+	for id := range e.containers {
+		all = append(all, id)
+	}
+	e.mu.Unlock()
+	var errs []error
+	for _, id := range all {
+		errs = append(errs, e.Vanish(id))
+	}
+	close(e.starts)
+	<-e.stopped
+	return errors.Join(append(errs, os.RemoveAll(e.dir))...)
+}
+
+// Close ends all containers and removes everything the engine wrote. Idempotent.
+func (e *Engine) Close() error { return e.close() }
+
+func (e *Engine) path(parts ...string) string {
+	return filepath.Join(append([]string{e.dir}, parts...)...)
+}
+
+// Address implements the provider's engine.
+func (e *Engine) Address() string { return "memory://" + e.dir }
+
+// Ping implements the provider's engine.
+func (e *Engine) Ping(ctx context.Context) (string, error) { return "1.41", e.enter(ctx, OpPing) }
+
+// newID is 64 hexadecimal digits, like a daemon's.
+func newID() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return hex.EncodeToString(b[:])
+}
+
+// short is the part of an id that names its directory: a socket's path must stay short.
+func short(id string) string { return id[:min(len(id), 12)] }
+
+// failure is an error as package engine gives them.
+func failure(kind error, format string, args ...any) error {
+	return &contract.BackendError{Reason: fmt.Sprintf(format, args...), Hint: "this is the engine in memory: look at the test", Err: kind}
+}
+
+func notFound(format string, args ...any) error { return failure(engine.ErrNotFound, format, args...) }

@@ -1,0 +1,117 @@
+//go:build linux
+
+package enginetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"runtime"
+
+	dockerimage "github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/jsonmessage"
+)
+
+// image is what containers are made of: an account with a home. Each image has a home of its own, because the path is the machine's: what
+// in a container is a mount at one path is here a directory that is moved there, and two cannot be.
+type image struct {
+	id   string
+	home string
+}
+
+// ordinaryID is the account, and its group, that commands run as when the test runs as root.
+const ordinaryID = 4242
+
+// account is what commands run as.
+func account() (uid, gid int) {
+	if os.Geteuid() == 0 {
+		return ordinaryID, ordinaryID
+	}
+	return os.Geteuid(), os.Getegid()
+}
+
+// User is the account of every image, as a container's configuration names it.
+func User() string {
+	uid, gid := account()
+	return fmt.Sprintf("%d:%d", uid, gid)
+}
+
+// AddImage makes an image. One that is there is left as it is.
+func (e *Engine) AddImage(ref string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, there := e.images[ref]; !there {
+		id := newID()
+		e.images[ref] = image{id: "sha256:" + id, home: e.path("homes", short(id))}
+	}
+}
+
+// RemoveImage makes an image missing. Containers made of it are not touched.
+func (e *Engine) RemoveImage(ref string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.images, ref)
+}
+
+// image finds an image by reference or id. e.mu is held.
+func (e *Engine) image(ref string) (image, bool) {
+	for name, i := range e.images {
+		if name == ref || i.id == ref {
+			return i, true
+		}
+	}
+	return image{}, false
+}
+
+// passwd is the image's /etc/passwd.
+func (i image) passwd() string {
+	uid, gid := account()
+	return fmt.Sprintf("root:x:0:0:root:/root:/bin/bash\ntester:x:%d:%d::%s:/bin/bash\n", uid, gid, i.home)
+}
+
+// group is the image's /etc/group.
+func (image) group() string {
+	_, gid := account()
+	return fmt.Sprintf("root:x:0:\ntester:x:%d:\n", gid)
+}
+
+// environ is the image's environment. HOME is among it because the machine's own passwd does not know the account.
+func (i image) environ() []string {
+	return []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", "HOME=" + i.home}
+}
+
+// Image implements the provider's engine.
+func (e *Engine) Image(ctx context.Context, ref string) (dockerimage.InspectResponse, error) {
+	var found dockerimage.InspectResponse
+	if err := e.enter(ctx, OpImage); err != nil {
+		return found, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	i, ok := e.image(ref)
+	if !ok {
+		return found, notFound("looking for image %s: there is none", ref)
+	}
+	// As the API has it: the configuration's type is that of a module nothing else here needs.
+	text, err := json.Marshal(map[string]any{"Id": i.id, "Architecture": runtime.GOARCH, "Os": "linux", "Config": map[string]any{"User": User()}})
+	if err != nil {
+		return found, err
+	}
+	return found, json.Unmarshal(text, &found)
+}
+
+// Pull implements the provider's engine: there is no registry, so nothing can be pulled unless a Before hook adds the image.
+func (e *Engine) Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error {
+	if err := e.enter(ctx, OpPull); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	_, ok := e.image(ref)
+	e.mu.Unlock()
+	if !ok {
+		return notFound("pulling image %s: no such repository", ref)
+	}
+	report(jsonmessage.JSONMessage{Status: "Pull complete", Progress: &jsonmessage.JSONProgress{Current: 1, Total: 1}})
+	return nil
+}
