@@ -61,7 +61,10 @@ func halt(f func()) bool {
 	if !crowded() {
 		before = processes()
 	}
+	// Not while a fork is under way: it waits for its child, which would be stopped, and everything here for it.
+	children.mu.Lock()
 	_ = unix.Kill(-1, unix.SIGSTOP) // fails when there is nobody else
+	children.mu.Unlock()
 	defer func() {
 		self := os.Getpid()
 		for pid, p := range processes() {

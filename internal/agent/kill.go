@@ -34,7 +34,8 @@ type tree struct {
 	mark uint64
 	seen map[int]uint64 // start time by pid of everything that ever belonged
 	deaf map[int]bool   // may not be signalled
-	// unsure is set when the last scan saw traces of processes it could not judge.
+	last []int          // what the last scan returned
+	// unsure is set when there may be more than the last scan returned: somebody ended who can have forked after the list was made.
 	unsure bool
 }
 
@@ -156,14 +157,14 @@ func (t *tree) scan() []int {
 				if _, beside := t.seen[p.session]; !beside {
 					// An orphan is ours to judge; a child of something else is judged with that.
 					orphan := p.parent == self || p.parent == 1
-					if !orphan || children.owns(pid) || !t.carries(pid, p) {
+					if !orphan || children.owns(pid) || !t.carries(pid) {
 						unmarked[pid] = orphan
 						continue
 					}
 				}
 			}
 			t.seen[pid], more = p.start, true
-			t.unsure = t.unsure || p.zombie // it may have forked after the list was made
+			t.unsure = t.unsure || p.zombie
 		}
 	}
 	var alive []int
@@ -172,6 +173,12 @@ func (t *tree) scan() []int {
 			alive = append(alive, pid)
 		}
 	}
+	for _, pid := range t.last {
+		if p, ok := all[pid]; (!ok || p.zombie) && !t.deaf[pid] {
+			t.unsure = true
+		}
+	}
+	t.last = alive
 	slices.SortFunc(alive, func(a, b int) int {
 		switch {
 		case a == t.root:
@@ -185,13 +192,13 @@ func (t *tree) scan() []int {
 }
 
 // carries reports whether a process has the tree's mark.
-func (t *tree) carries(pid int, p procInfo) bool {
+func (t *tree) carries(pid int) bool {
 	if t.mark == 0 {
 		return false
 	}
 	mark, ok := markOf(pid)
-	if !ok && !p.zombie {
-		t.unsure = true // it ended meanwhile, and what it may have started is in no list
+	if !ok {
+		t.unsure = true
 	}
 	return mark == t.mark
 }

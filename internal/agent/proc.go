@@ -53,9 +53,9 @@ func procStat(pid int) (p procInfo, ok bool) {
 		return p, false
 	}
 	// The program's name stands in parentheses and may hold any byte, so fields are counted behind the last of them.
-	const state, parent, session, start = 0, 1, 3, 19
+	const state, parent, session, threads, start = 0, 1, 3, 17, 19
 	f := bytes.Fields(b[bytes.LastIndexByte(b, ')')+1:])
-	if len(f) <= start {
+	if len(f) <= start || string(f[threads]) == "0" { // without threads it was being taken out of the system: no parent is shown any more
 		return p, false
 	}
 	p.pid = pid
