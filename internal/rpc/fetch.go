@@ -71,11 +71,17 @@ func fetchTo(ctx context.Context, env contract.Environment, path, dest string, m
 	if err := tmp.Close(); err != nil {
 		return 0, hostFileError(dest, err)
 	}
+	// A rename puts itself in the place of anything, /dev/full included.
+	if old, err := os.Lstat(dest); err == nil && !old.Mode().IsRegular() && old.Mode().Type() != fs.ModeSymlink {
+		return 0, hostFileError(dest, errNotRegular)
+	}
 	if err := os.Rename(tmp.Name(), dest); err != nil {
 		return 0, hostFileError(dest, err)
 	}
 	return info.Size(), nil
 }
+
+var errNotRegular = errors.New("there is something that is no regular file")
 
 // hostFileError is a failure on this side. The name of the temporary file would only confuse.
 func hostFileError(dest string, err error) error {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -94,6 +95,26 @@ func TestFetch(t *testing.T) {
 	}
 	if n := left(); len(n) != 2 {
 		t.Errorf("the directory holds %v, want dest and sub", n)
+	}
+	// What is no file stays; of a link only the link itself is replaced.
+	pipe, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "link")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if l := fetch(21, src, pipe, 0); l.Error == nil || l.Error.Code != -32001 {
+		t.Errorf("onto a pipe: %+v", l)
+	}
+	if st, err := os.Lstat(pipe); err != nil || st.Mode().Type() != os.ModeNamedPipe {
+		t.Errorf("the pipe is now %v, %v", st, err)
+	}
+	if err := os.Symlink(filepath.Join(dir, "sub", "f"), link); err != nil {
+		t.Fatal(err)
+	}
+	if l := fetch(22, src, link, 0); l.Error != nil {
+		t.Errorf("onto a link: %+v", l.Error)
+	}
+	if b, err := os.ReadFile(filepath.Join(dir, "sub", "f")); err != nil || len(b) != 0 {
+		t.Errorf("what the link named holds %q, %v", b, err)
 	}
 }
 
