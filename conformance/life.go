@@ -19,6 +19,7 @@ func lifeCases() []Case {
 		{"life/result-names-the-container", "contract.Result.ContainerID: the container that ran the command", onAny(resultNames)},
 		{"life/one-name-one-sandbox", "contract.Provider.CreateEnvironment: it takes the living one of that name, also when many ask at once", oneName},
 		{"life/handles-share-state", "contract.Environment: the state is the sandbox's", onAny(handlesShare)},
+		{"life/handles-share-the-directory", "contract.Request.Dir: the lasting directory is part of that state", onAny(handlesShareDirectory)},
 		{"life/cleanup-detaches", detach, onNew(cleanupDetaches)},
 		{"life/cleanup-twice", "contract.Environment.Cleanup: idempotent", onNew(cleanupTwice)},
 		{"life/cleanup-ends-the-handle", "contract.Environment.Cleanup: it lets go of the sandbox, so the handle is of no use any more", onAny(cleanupEnds)},
@@ -96,15 +97,22 @@ func noEnvironment(env contract.Environment) error {
 }
 
 func handlesShare(ctx context.Context, b *box) error {
-	if err := b.steps(ctx, step{sh: "cd /usr; export C_H=1; c_l() { echo f; }", dir: "~"}); err != nil {
+	if err := b.steps(ctx, step{sh: "export C_H=1; c_l() { echo f; }; alias c_m='echo a'"}); err != nil {
 		return err
 	}
 	if err := b.again(ctx, "", func(b *box) error {
-		return b.steps(ctx, step{sh: "pwd; echo $C_H; c_l; export C_H=2", out: "/usr\n1\nf\n"})
+		return b.steps(ctx, step{sh: "echo $C_H; c_l; c_m; export C_H=2", out: "1\nf\na\n"})
 	}); err != nil {
 		return err
 	}
-	return b.steps(ctx, step{sh: "echo $C_H; unset C_H; unset -f c_l", out: "2\n"})
+	return b.steps(ctx, step{sh: "echo $C_H; unset C_H; unset -f c_l; unalias c_m", out: "2\n"})
+}
+
+func handlesShareDirectory(ctx context.Context, b *box) error {
+	if err := b.steps(ctx, step{sh: "cd /usr", dir: "~"}); err != nil {
+		return err
+	}
+	return b.again(ctx, "", func(b *box) error { return b.steps(ctx, step{sh: "pwd", out: "/usr\n"}) })
 }
 
 func cleanupDetaches(ctx context.Context, b *box) error {
