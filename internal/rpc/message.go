@@ -21,8 +21,9 @@ const (
 	MinWindow = 64 << 10
 )
 
-// maxWhole bounds the output of a command without a window: as base64 it still fits a line.
-const maxWhole = 64 << 20
+// maxWhole bounds the output of a command without a window. It is held several times over while it becomes a line; who wants more
+// takes it in pieces.
+const maxWhole = 16 << 20
 
 // Methods.
 const (
