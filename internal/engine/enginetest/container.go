@@ -84,6 +84,12 @@ func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config,
 	return b.id, nil
 }
 
+// AddForeign makes a container that is nobody's of the provider's.
+func (e *Engine) AddForeign(ctx context.Context, name, image string) error {
+	_, err := e.Create(ctx, name, &container.Config{Image: image}, &container.HostConfig{})
+	return err
+}
+
 // Inspect implements the provider's engine.
 func (e *Engine) Inspect(ctx context.Context, id string) (container.InspectResponse, error) {
 	if err := e.enter(ctx, OpInspect); err != nil {

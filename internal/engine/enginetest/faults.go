@@ -4,7 +4,6 @@ package enginetest
 
 import (
 	"context"
-	"slices"
 
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
@@ -92,7 +91,7 @@ func (e *Engine) enter(ctx context.Context, op Op) error {
 	var first func()
 	if hooks := e.faults.before[op]; len(hooks) > 0 {
 		first = hooks[0]
-		e.faults.before[op] = slices.Delete(hooks, 0, 1)
+		e.faults.before[op] = hooks[1:]
 	}
 	e.mu.Unlock()
 	if first != nil {
@@ -107,7 +106,7 @@ func (e *Engine) enter(ctx context.Context, op Op) error {
 		return failure(engine.ErrUnreachable, "%s: the daemon does not answer", op)
 	}
 	if errs := e.faults.fail[op]; len(errs) > 0 {
-		e.faults.fail[op] = slices.Delete(errs, 0, 1)
+		e.faults.fail[op] = errs[1:]
 		return errs[0]
 	}
 	return nil

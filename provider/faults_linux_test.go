@@ -1,0 +1,371 @@
+package provider_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine/enginetest"
+	"github.com/hermes-dockerbox/dockerbox/provider"
+)
+
+var errBad = &contract.BackendError{Reason: "the daemon had a bad day", Hint: "wait for a better one"}
+
+// backendError fails the test unless err is a BackendError that says what to do, with all parts in it.
+func backendError(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	var b *contract.BackendError
+	if !errors.As(err, &b) {
+		t.Fatalf("got %v, want a BackendError", err)
+	}
+	if b.Reason == "" || b.Hint == "" {
+		t.Errorf("reason %q, hint %q; want both", b.Reason, b.Hint)
+	}
+	for _, part := range parts {
+		if !strings.Contains(b.Reason+"\n"+b.Hint, part) {
+			t.Errorf("%q, %q says nothing of %q", b.Reason, b.Hint, part)
+		}
+	}
+}
+
+// open makes the sandbox of cfg, which must work, and lets go of it with the test.
+func open(t *testing.T, p *provider.Provider, cfg contract.Config) contract.Environment {
+	t.Helper()
+	env, err := p.CreateEnvironment(t.Context(), cfg, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := env.Cleanup(context.Background(), false); err != nil {
+			t.Error(err)
+		}
+	})
+	return env
+}
+
+// prints runs a command that must succeed.
+func prints(t *testing.T, env contract.Environment, command, output string) contract.Result {
+	t.Helper()
+	r, err := env.Execute(t.Context(), contract.Request{Command: command})
+	if err != nil {
+		t.Fatalf("%q: %v", command, err)
+	}
+	if r.ExitCode != 0 || string(r.Output) != output {
+		t.Errorf("%q: status %d and %q, want %q", command, r.ExitCode, r.Output, output)
+	}
+	return r
+}
+
+// Whatever fails while a sandbox is made, nothing of it is left, the helper that looks into the image included; and the next try works.
+func TestAFailedCreationLeavesNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		op   enginetest.Op
+		pass int // calls of op that work first
+	}{
+		"looking for the container":  {enginetest.OpInspect, 0},
+		"looking for the image":      {enginetest.OpImage, 0},
+		"the agent's volume":         {enginetest.OpCreateVolume, 0},
+		"the helper":                 {enginetest.OpCreate, 0},
+		"looking for the agent":      {enginetest.OpFileSize, 0},
+		"writing the agent":          {enginetest.OpWriteFile, 0},
+		"reading the image's passwd": {enginetest.OpReadFile, 0},
+		"reading the image's groups": {enginetest.OpReadFile, 1},
+		"the home's volume":          {enginetest.OpCreateVolume, 1},
+		"the container":              {enginetest.OpCreate, 1},
+		"starting it":                {enginetest.OpStart, 0},
+		"attaching to its agent":     {enginetest.OpExec, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			p, cfg := newProvider(t, e), fresh(e)()
+			for range tc.pass {
+				e.Fail(tc.op, nil)
+			}
+			e.Fail(tc.op, errBad)
+			if _, err := p.CreateEnvironment(t.Context(), cfg, ""); !errors.Is(err, errBad) {
+				t.Errorf("the error is %v, want the engine's", err)
+			}
+			nothingIsLeft(t, e)
+			prints(t, open(t, p, cfg), "echo on", "on\n")
+		})
+	}
+}
+
+// A caller that gives up in the middle leaves nothing behind either: cleaning up does not use the context that is over.
+func TestAnAbandonedCreationLeavesNothing(t *testing.T) {
+	for _, op := range []enginetest.Op{enginetest.OpWriteFile, enginetest.OpReadFile, enginetest.OpStart, enginetest.OpExec} {
+		t.Run(string(op), func(t *testing.T) {
+			e := newEngine(t)
+			p, cfg := newProvider(t, e), fresh(e)()
+			ctx, cancel := context.WithCancel(t.Context())
+			e.Before(op, cancel)
+			_, err := p.CreateEnvironment(ctx, cfg, "")
+			backendError(t, err)
+			nothingIsLeft(t, e)
+		})
+	}
+}
+
+// An agent that is cut off before it can say who the account is has not made a sandbox.
+func TestAStreamCutDuringTheGreetingLeavesNothing(t *testing.T) {
+	for _, n := range []int64{0, 1, 30} {
+		e := newEngine(t)
+		p, cfg := newProvider(t, e), fresh(e)()
+		e.CutAfter(n)
+		_, err := p.CreateEnvironment(t.Context(), cfg, "")
+		backendError(t, err, "agent")
+		nothingIsLeft(t, e)
+	}
+}
+
+// Somebody takes the name between our look and our creation: his sandbox is adopted, and our half is not left behind.
+func TestAConflictAdoptsTheOther(t *testing.T) {
+	e := newEngine(t)
+	p, other, cfg := newProvider(t, e), newProvider(t, e), fresh(e)()
+	var first contract.Environment
+	e.Before(enginetest.OpCreate, func() {}) // the helper
+	e.Before(enginetest.OpCreate, func() { first = open(t, other, cfg) })
+	env := open(t, p, cfg)
+	if i := env.Info(); i.Created || first == nil || i.ContainerID != first.Info().ContainerID {
+		t.Errorf("%+v, want the other's sandbox %+v", i, first.Info())
+	}
+	prints(t, first, "export A=1; echo kept >~/f", "")
+	prints(t, env, "echo $A; cat ~/f", "1\nkept\n")
+	if c := e.Containers(); len(c) != 1 {
+		t.Errorf("containers %q, want one", c)
+	}
+}
+
+// A sandbox that goes away between the look and the start is made anew.
+func TestASandboxThatGoesAwayWhileItIsAdoptedIsMadeAgain(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	id := open(t, p, cfg).Info().ContainerID
+	if err := e.Stop(id); err != nil {
+		t.Fatal(err)
+	}
+	e.Before(enginetest.OpStart, func() {
+		if err := e.Vanish(id); err != nil {
+			t.Error(err)
+		}
+	})
+	if i := open(t, p, cfg).Info(); !i.Created || i.ContainerID == id {
+		t.Errorf("%+v, want a new container", i)
+	}
+}
+
+func TestDriftIsRefusedOrSaid(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	id := open(t, p, cfg).Info().ContainerID
+	cfg.MemoryMB, cfg.Env = 256, map[string]string{"A": "secret"}
+	_, err := p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "memory (MB) is 5120, wanted 256", "env differs in A", "--recreate")
+	if strings.Contains(err.Error(), "secret") {
+		t.Errorf("%q shows a value", err)
+	}
+	cfg.AllowDrift = true
+	i := open(t, p, cfg).Info()
+	if i.ContainerID != id || len(i.Warnings) != 1 || !strings.Contains(i.Warnings[0], "memory (MB) is 5120, wanted 256") {
+		t.Errorf("%+v, want the same container and a warning", i)
+	}
+	prints(t, open(t, p, cfg), "echo kept >~/f", "")
+	cfg.Recreate = true
+	env := open(t, p, cfg)
+	if i := env.Info(); i.ContainerID == id || len(i.Warnings) != 0 {
+		t.Errorf("%+v, want another container without a warning", i)
+	}
+	prints(t, env, "cat ~/f; echo $A", "kept\nsecret\n")
+}
+
+func TestAMissingImage(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	e.RemoveImage(cfg.Image)
+	_, err := p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, cfg.Image, "pulled", "--image")
+	nothingIsLeft(t, e)
+	e.Before(enginetest.OpPull, func() { e.AddImage(cfg.Image) })
+	prints(t, open(t, p, cfg), "echo on", "on\n")
+
+	pulls := e.Calls(enginetest.OpPull)
+	cfg.Name, cfg.Image = "own", "" // the default image is built, never pulled
+	_, err = p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "dockerbox/terminal", "make image")
+	if n := e.Calls(enginetest.OpPull) - pulls; n != 0 {
+		t.Errorf("%d pulls of an image that is nobody's but ours", n)
+	}
+}
+
+func TestAProbeTellsWhatIsMissing(t *testing.T) {
+	e := newEngine(t)
+	p := newProvider(t, e)
+	probe := func(status contract.HealthStatus) {
+		t.Helper()
+		h := p.Probe(t.Context())
+		if h.Status != status || h.Detail == "" || (h.Hint == "") != (status == contract.Ready) {
+			t.Errorf("%+v, want %s", h, status)
+		}
+	}
+	probe(contract.NeedsSetup)
+	e.AddImage("dockerbox/terminal:latest")
+	probe(contract.Ready)
+	e.Down(true)
+	probe(contract.Unavailable)
+}
+
+// A daemon that is away fails calls that need it, and none that does not: commands go over a stream that is open.
+func TestAnUnreachableDaemon(t *testing.T) {
+	e := newEngine(t)
+	p, cfgs := newProvider(t, e), fresh(e)
+	cfg := cfgs()
+	env := open(t, p, cfg)
+	e.Down(true)
+	prints(t, env, "echo on", "on\n")
+	_, err := p.CreateEnvironment(t.Context(), cfgs(), "")
+	backendError(t, err)
+	if !errors.Is(err, engine.ErrUnreachable) {
+		t.Errorf("%v, want it to be ErrUnreachable", err)
+	}
+	if err := e.Stop(env.Info().ContainerID); err != nil {
+		t.Fatal(err)
+	}
+	_, err = env.Execute(t.Context(), contract.Request{Command: "true"})
+	backendError(t, err, "does not answer")
+	e.Down(false)
+	if r := prints(t, env, "echo again", "again\n"); !r.Recreated {
+		t.Error("a container that was restarted is not said to be")
+	}
+}
+
+// A container that stopped is started again: the same one, with its home, without its shell state.
+func TestAStoppedContainerIsStartedAgain(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	env := open(t, p, cfg)
+	id := env.Info().ContainerID
+	prints(t, env, "export A=1; echo kept >~/f", "")
+	if err := e.Stop(id); err != nil {
+		t.Fatal(err)
+	}
+	r := prints(t, env, `echo "[$A]"; cat ~/f`, "[]\nkept\n")
+	if !r.Recreated || r.ContainerID != id {
+		t.Errorf("recreated %v in %s, want true in %s", r.Recreated, r.ContainerID, id)
+	}
+}
+
+// A paused container is not a failed command, and its hint is what to do; afterwards all is as before.
+func TestAPausedContainer(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	env := open(t, p, cfg)
+	id := env.Info().ContainerID
+	prints(t, env, "export A=1", "")
+	if err := e.Pause(id, true); err != nil {
+		t.Fatal(err)
+	}
+	_, err := env.Execute(t.Context(), contract.Request{Command: "true"})
+	backendError(t, err, "is paused", "unpause")
+	_, err = p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "is paused", "unpause")
+	if err := e.Pause(id, false); err != nil {
+		t.Fatal(err)
+	}
+	prints(t, env, "echo $A", "1\n")
+}
+
+// A stream that breaks under a command is said to have, for the command may have run in part; the next one goes over a new stream.
+func TestAStreamCutUnderACommand(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	const greeting = 4000 // more than a hello and the account take
+	e.CutAfter(greeting)
+	env := open(t, p, cfg)
+	e.CutAfter(-1)
+	_, err := env.Execute(t.Context(), contract.Request{Command: "export A=1; head -c 10000 /dev/zero; sleep 300"})
+	backendError(t, err, "lost", "in part")
+	prints(t, env, "echo on", "on\n")
+}
+
+// A removal that fails is not passed over, and can be tried again.
+func TestARemovalThatFails(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	cfg.Persistent = false
+	env := open(t, p, cfg)
+	e.Fail(enginetest.OpRemove, errBad)
+	if err := env.Cleanup(t.Context(), true); !errors.Is(err, errBad) {
+		t.Errorf("the error is %v, want the engine's", err)
+	}
+	if err := env.Cleanup(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+	nothingIsLeft(t, e)
+}
+
+// Only what carries our labels is touched.
+func TestAContainerThatIsNotOurs(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	open(t, p, cfg)
+	name := e.Containers()[0]
+	if err := p.Remove(t.Context(), cfg.Name, provider.RemoveOptions{Force: true}); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.AddForeign(t.Context(), name, cfg.Image); err != nil {
+		t.Fatal(err)
+	}
+	_, err := p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, name, "not dockerbox's")
+	cfg.Recreate = true
+	_, err = p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, name, "not dockerbox's")
+	backendError(t, p.Remove(t.Context(), cfg.Name, provider.RemoveOptions{Force: true}), name)
+	if list, err := p.List(t.Context()); err != nil || len(list) != 0 {
+		t.Errorf("%+v, %v; want none of ours", list, err)
+	}
+	if c := e.Containers(); !slices.Equal(c, []string{name}) {
+		t.Errorf("containers %q, want %q alone", c, name)
+	}
+}
+
+func TestRemoveAndAttachByAddress(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	cfg.Profile = "work"
+	env := open(t, p, cfg)
+	address := env.Info().Name
+	list, err := p.List(t.Context())
+	if err != nil || len(list) != 1 || list[0].Address() != address || list[0].State != "running" || list[0].Image != cfg.Image || !list[0].Persistent {
+		t.Fatalf("%+v, %v; want %s alone", list, err, address)
+	}
+	prints(t, env, "export A=1", "")
+	second, err := p.Attach(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prints(t, second, "echo $A", "1\n")
+	if err := second.Cleanup(t.Context(), false); err != nil {
+		t.Error(err)
+	}
+	backendError(t, p.Remove(t.Context(), address, provider.RemoveOptions{}), "is running", "rm -f")
+	if err := p.Remove(t.Context(), address, provider.RemoveOptions{Force: true, KeepHome: true}); err != nil {
+		t.Error(err)
+	}
+	if v := e.Volumes(); len(v) != 2 {
+		t.Errorf("volumes %q, want the agent's and the home", v)
+	}
+	_, err = p.Attach(t.Context(), address)
+	backendError(t, err, "there is no sandbox")
+	backendError(t, p.Remove(t.Context(), address, provider.RemoveOptions{}), "there is no sandbox")
+	for range 2 {
+		if err := p.Remove(t.Context(), address, provider.RemoveOptions{Force: true}); err != nil {
+			t.Error(err)
+		}
+	}
+	nothingIsLeft(t, e)
+}
