@@ -63,6 +63,9 @@ const (
 	minMemoryMB = 6
 )
 
+// minPIDs leaves a command about half: the agent's threads and the shell that waits take some 30.
+const minPIDs = 64
+
 // ValidName reports whether name can address a sandbox: letters, digits, ".", "_", ":" and "-", first a letter or digit, at most
 // 128 characters.
 func ValidName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }
@@ -89,8 +92,8 @@ func (c Config) Validate() Faults {
 	if c.MemoryMB < 0 || c.MemoryMB > 0 && c.MemoryMB < minMemoryMB || c.MemoryMB > 1<<40 {
 		add("memory", "%d MB must be 0 (no limit) or at least %d MB", c.MemoryMB, minMemoryMB)
 	}
-	if c.PIDs < 0 {
-		add("pids", "%d must be 0 (no limit) or a positive number", c.PIDs)
+	if c.PIDs < 0 || c.PIDs > 0 && c.PIDs < minPIDs {
+		add("pids", "%d must be 0 (no limit) or at least %d, for the agent and its shells take some themselves", c.PIDs, minPIDs)
 	}
 	if c.ShmBytes < 0 {
 		add("shm-size", "%d must be 0 (engine default) or a positive number of bytes", c.ShmBytes)

@@ -70,6 +70,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"hardly any cpu":  func(c *Config) { c.CPUs = 0.001 },
 		"negative memory": func(c *Config) { c.MemoryMB = -1 },
 		"memory overflow": func(c *Config) { c.MemoryMB = math.MaxInt64 },
+		"too few pids":    func(c *Config) { c.PIDs = 63 },
 		"no network name": func(c *Config) { c.Network = "" },
 	} {
 		c := Defaults()
@@ -84,6 +85,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"colon":           func(c *Config) { c.Name = "p:x" },
 		"numeric user":    func(c *Config) { c.User = "4242:100" },
 		"smallest memory": func(c *Config) { c.MemoryMB = 6 },
+		"fewest pids":     func(c *Config) { c.PIDs = 64 },
 		"smallest cpu":    func(c *Config) { c.CPUs = 0.01 },
 	} {
 		c := Defaults()

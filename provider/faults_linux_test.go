@@ -122,6 +122,24 @@ func TestAStreamCutDuringTheGreetingLeavesNothing(t *testing.T) {
 	}
 }
 
+// A container that ends as it starts is named as what failed, although the end of the stream is heard before the daemon knows.
+func TestAContainerThatEndsAtOnceIsSaid(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	e.CutAfter(0)
+	for range 2 { // the look for its name, and the first one after the stream has ended
+		e.Before(enginetest.OpInspect, func() {})
+	}
+	e.Before(enginetest.OpInspect, func() {
+		if err := e.Stop(e.Containers()[0]); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err := p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "ended at once", "--pids")
+	nothingIsLeft(t, e)
+}
+
 // Somebody takes the name between our look and our creation: his sandbox is adopted, and our half is not left behind.
 func TestAConflictAdoptsTheOther(t *testing.T) {
 	e := newEngine(t)

@@ -2,7 +2,9 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -175,11 +177,25 @@ func (p *Provider) connect(ctx context.Context, b box, cfg contract.Config, cwd 
 	return env, nil
 }
 
+// stillbornWait is how long the daemon may take to notice that a container has ended; the stream's end comes first.
+const (
+	stillbornWait  = time.Second
+	stillbornPause = 50 * time.Millisecond
+)
+
 // stillborn replaces err, which a new box gave when it was connected to, if its container is what ended: then the stream's own words say
 // nothing.
 func (p *Provider) stillborn(ctx context.Context, b box, err error) error {
+	cutOff := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 	found, failed := p.engine.Inspect(ctx, b.containerID)
-	if failed != nil || found.State == nil || found.State.Running {
+	for deadline := time.Now().Add(stillbornWait); failed == nil && found.State != nil && found.State.Running; {
+		if !cutOff || time.Now().After(deadline) || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(stillbornPause)
+		found, failed = p.engine.Inspect(ctx, b.containerID)
+	}
+	if failed != nil || found.State == nil {
 		return err
 	}
 	return &contract.BackendError{
