@@ -158,19 +158,12 @@ func encodeResult(r contract.Result) []byte {
 	b = fmt.Appendf(b, `{"returncode":%d,"output":"`, r.ExitCode)
 	b = base64.StdEncoding.AppendEncode(b, r.Output)
 	b = append(b, '"', ',')
-	containerID := ""
-	if r.Recreated { // otherwise the client has it already
-		containerID = r.ContainerID
+	rest := executeRest{
+		Cwd: r.Cwd, CwdB64: bytesUnlessText(r.Cwd), TimedOut: r.TimedOut, Interrupted: r.Interrupted, Recreated: r.Recreated,
+		Dropped: r.Dropped, DurationMS: r.Duration.Milliseconds(),
 	}
-	rest := struct {
-		Cwd         string `json:"cwd,omitempty"`
-		CwdB64      []byte `json:"cwd_b64,omitempty"`
-		TimedOut    bool   `json:"timed_out,omitempty"`
-		Interrupted bool   `json:"interrupted,omitempty"`
-		Recreated   bool   `json:"environment_recreated,omitempty"`
-		ContainerID string `json:"container_id,omitempty"`
-		Dropped     int64  `json:"dropped,omitempty"`
-		DurationMS  int64  `json:"duration_ms"`
-	}{r.Cwd, bytesUnlessText(r.Cwd), r.TimedOut, r.Interrupted, r.Recreated, containerID, r.Dropped, r.Duration.Milliseconds()}
+	if r.Recreated {
+		rest.ContainerID = r.ContainerID
+	}
 	return append(b, mustMarshal(rest)[1:]...)
 }

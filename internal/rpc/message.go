@@ -121,14 +121,18 @@ type (
 		MaxOutput   int64             `json:"max_output,omitempty"`
 	}
 	executeResult struct {
-		ReturnCode  int    `json:"returncode"`
-		Output      []byte `json:"output"`
+		ReturnCode int    `json:"returncode"`
+		Output     []byte `json:"output"`
+		executeRest
+	}
+	// executeRest is what the usual result has little of: see encodeResult.
+	executeRest struct {
 		Cwd         string `json:"cwd,omitempty"`
 		CwdB64      []byte `json:"cwd_b64,omitempty"`
 		TimedOut    bool   `json:"timed_out,omitempty"`
 		Interrupted bool   `json:"interrupted,omitempty"`
 		Recreated   bool   `json:"environment_recreated,omitempty"`
-		ContainerID string `json:"container_id,omitempty"`
+		ContainerID string `json:"container_id,omitempty"` // only with Recreated: otherwise the client has it already
 		Dropped     int64  `json:"dropped,omitempty"`
 		DurationMS  int64  `json:"duration_ms"`
 	}
