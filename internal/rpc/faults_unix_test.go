@@ -97,7 +97,7 @@ func TestErrorData(t *testing.T) {
 		{`"method":"fetch","params":{"env":"e1","path":"/etc/passwd","dest":"/tmp/x","max_bytes":3}`, map[string]any{"kind": "file", "path": "/etc/passwd", "problem": "too large"}},
 		{`"method":"create","params":{"config":{"name":"-","pids":-1}}`, map[string]any{"kind": "config", "faults": []any{
 			map[string]any{"key": "name", "problem": `"-" must be 1 to 128 letters, digits, ".", "_", ":" or "-" and begin with a letter or digit`},
-			map[string]any{"key": "pids", "problem": "-1 must be 0 (no limit) or a positive number"},
+			map[string]any{"key": "pids", "problem": "-1 must be 0 (no limit) or at least 64, for the agent and its shells take some themselves"},
 		}}},
 	} {
 		id += 10
