@@ -86,6 +86,9 @@ func (b *box) within(ctx context.Context, try func(dir string) error) error {
 		return err
 	}
 	dir := strings.TrimSuffix(out, "\n")
+	if !strings.HasPrefix(dir, "/") {
+		return fmt.Errorf("mktemp -d: the output is %q, want a directory", clip(out))
+	}
 	err = try(dir)
 	// Not with a Dir of its own: the lasting directory may be in there, and is to be another one for the next case.
 	_, gone := b.Execute(context.WithoutCancel(ctx), contract.Request{Command: "cd; rm -rf " + quote(dir)})
