@@ -126,7 +126,7 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 		"input is always open":                {mutant{prefix: func(argv []string, _ string, _ bool) []string { return opened(argv) }}, "prefix/not-interactive"},
 		"input is never open":                 {mutant{prefix: func(argv []string, _ string, _ bool) []string { return shut(argv) }}, "prefix/end-of-input"},
 		"the program is looked up":            {mutant{prefix: func(argv []string, _ string, _ bool) []string { return append([]string{"docker"}, argv[1:]...) }}, "prefix/list-with-an-absolute-program"},
-		"the prefix runs outside":             {mutant{prefix: func([]string, string, bool) []string { return []string{"/usr/bin/env", "HOME=/"} }}, "prefix/same-account"},
+		"the prefix is another account":       {mutant{prefix: func([]string, string, bool) []string { return []string{"/bin/sh", "-c", "echo 4711; echo 4711"} }}, "prefix/same-account"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := newEngine(t)
