@@ -63,7 +63,7 @@ type Environment struct {
 	conn      *conn
 	boot      string // of the agent that holds our shell state
 	recreated bool   // not yet told to anyone
-	start     string // where the first command starts that names no directory; "" once it was used
+	start     string // where the first command starts unless it names a directory; "" after that command
 	closed    bool
 }
 
@@ -242,7 +242,7 @@ func (e *Environment) tellRecreated() (recreated bool, containerID string) {
 	return recreated, e.info.ContainerID
 }
 
-// takeStart returns where a command without a directory of its own starts, if it is the first since the host chose a directory.
+// takeStart returns where a command without a directory of its own starts if it is the first since the host chose one, else "".
 func (e *Environment) takeStart() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -83,9 +83,10 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 	if req.FallbackDir != "" {
 		fallback = req.FallbackDir
 	}
-	if dir == "" && req.Command != "" && req.User == "" {
-		if dir = e.takeStart(); dir != "" {
-			fallback = info.Home
+	if req.Command != "" && req.User == "" {
+		// Taken by the first command, wherever that runs: what it leaves behind is the lasting directory.
+		if start := e.takeStart(); dir == "" && start != "" {
+			dir, fallback = start, info.Home
 		}
 	}
 	run = wire.Run{

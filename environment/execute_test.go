@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -435,6 +436,28 @@ func TestDirectoriesAreCompleted(t *testing.T) {
 				t.Fatalf("dir %q fallback %q user %q", got.Dir, got.Fallback, got.User)
 			}
 		})
+	}
+}
+
+// The start directory is for the first command alone: after one that named a directory, the lasting directory counts.
+func TestStartDirectoryIsForTheFirstCommand(t *testing.T) {
+	var dirs []string
+	b := &testBox{play: obedient("one", func(a *far, id uint32, run wire.Run) {
+		dirs = append(dirs, string(run.Dir))
+		a.exit(id, wire.Exit{})
+	})}
+	e, err := Connect(t.Context(), Options{Container: b, Account: "pn", Cwd: "/srv"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Cleanup(context.Background(), false); b.playing.Wait() }()
+	for _, dir := range []string{"/opt", ""} {
+		if _, err := e.Execute(t.Context(), contract.Request{Command: "x", Dir: dir}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := []string{"/opt", ""}; !slices.Equal(dirs, want) {
+		t.Fatalf("%q, want %q", dirs, want)
 	}
 }
 

@@ -86,7 +86,10 @@ func sendStreams(fd int, g greeting) error {
 func receiveStreams(fd int) (g greeting, in, out *os.File, err error) {
 	const descriptors = 2
 	text, control := make([]byte, maxGreeting), make([]byte, unix.CmsgSpace(descriptors*4))
-	n, controls, _, _, err := unix.Recvmsg(fd, text, control, unix.MSG_CMSG_CLOEXEC)
+	var n, controls int
+	for err = unix.EINTR; errors.Is(err, unix.EINTR); { // with a time-out set the kernel does not restart the call itself
+		n, controls, _, _, err = unix.Recvmsg(fd, text, control, unix.MSG_CMSG_CLOEXEC)
+	}
 	if err != nil {
 		return g, nil, nil, err
 	}
