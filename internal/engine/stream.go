@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -86,7 +87,7 @@ func (d *stdoutReader) Read(p []byte) (int, error) {
 		}
 		size := int(binary.BigEndian.Uint32(header[4:]))
 		switch stdcopy.StdType(header[0]) {
-		case stdcopy.Stdout:
+		case stdcopy.Stdin, stdcopy.Stdout: // the daemon's echo of the first counts as output, as in the docker CLI
 			d.left = size
 		case stdcopy.Stderr, stdcopy.Systemerr:
 			if err := d.keepStderr(size); err != nil {
@@ -97,7 +98,9 @@ func (d *stdoutReader) Read(p []byte) (int, error) {
 		}
 	}
 	n, err := d.r.Read(p[:min(len(p), d.left)])
-	d.left -= n
+	if d.left -= n; d.left > 0 && errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // more was announced
+	}
 	return n, err
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
@@ -56,8 +57,12 @@ func FuzzStdoutReader(f *testing.F) {
 	f.Add([]byte{1, 0, 0, 0, 0, 0, 0, 2, 'h', 'i'})
 	f.Add([]byte{2, 0, 0, 0, 0, 0, 0, 1, 'x', 1, 0, 0, 0, 0, 0, 0, 0})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		if len(raw) >= 8 && (raw[4] != 0 || raw[5] != 0) {
-			return // the library allocates what the header says
+		for rest := raw; len(rest) >= headerSize; {
+			size := binary.BigEndian.Uint32(rest[4:])
+			if size > 1<<16 {
+				return // the library allocates what a header says
+			}
+			rest = rest[min(len(rest), headerSize+int(size)):]
 		}
 		var want, errs bytes.Buffer
 		_, wantErr := stdcopy.StdCopy(&want, &errs, bytes.NewReader(raw))
