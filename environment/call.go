@@ -17,7 +17,6 @@ type call struct {
 	wake    chan struct{} // holds one token when something below changed
 	pending []piece       // output not yet consumed
 	spare   []byte        // storage of consumed output, reused
-	unread  int           // bytes in pending
 	owed    int           // bytes consumed and not yet granted back
 	given   int           // bytes the agent may still send
 	credit  int           // bytes of input the agent still takes
@@ -28,7 +27,7 @@ type call struct {
 	inputOK *sync.Cond // credit or over changed
 }
 
-// piece is a run of output of one stream inside call.store.
+// piece is a run of output of one stream.
 type piece struct {
 	kind wire.Type
 	data []byte
@@ -61,7 +60,6 @@ func (k *call) deliver(kind wire.Type, data []byte) error {
 		return nil // or empty frames, which cost no credit, could fill the memory
 	}
 	k.given -= len(data)
-	k.unread += len(data)
 	n := len(k.pending)
 	if n >= maxPieces && k.pending[n-1].kind != kind {
 		n-- // the one before is of the other kind
@@ -93,7 +91,6 @@ func (k *call) consumed(pieces []piece) int {
 	defer k.mu.Unlock()
 	for _, p := range pieces {
 		k.owed += len(p.data)
-		k.unread -= len(p.data)
 		if cap(p.data) <= wire.Window {
 			k.spare = p.data[:0]
 		}

@@ -250,8 +250,6 @@ func (c *conn) lost() error {
 // errSilent is why a connection is given up whose agent neither answers nor ends.
 var errSilent = errors.New("the agent does not answer")
 
-const hintSilent = "if the sandbox is paused, docker unpause it; otherwise dockerbox up --recreate NAME"
-
 // errLost marks errors after which the environment connects anew.
 var errLost = errors.New("connection lost")
 
@@ -325,7 +323,7 @@ func (c *conn) query(ctx context.Context, q wire.Query) (wire.Answer, error) {
 		c.fail(errSilent)
 		return wire.Answer{}, &contract.BackendError{
 			Reason: "the agent in the sandbox does not answer",
-			Hint:   hintSilent, Err: ctx.Err(),
+			Hint:   "if the sandbox is paused, docker unpause it; otherwise dockerbox up --recreate NAME", Err: ctx.Err(),
 		}
 	}
 }

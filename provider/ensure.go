@@ -144,7 +144,7 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 		return box{}, err
 	}
 	b := box{id: identity{cfg.Profile, cfg.Name}}
-	f := facts{agentVolume: ready.agentVolume, user: ready.user, dir: ready.home, owner: owner(), version: p.version, created: p.now()}
+	f := facts{agentVolume: ready.agentVolume, user: ready.user, dir: ready.home, owner: owner(), version: p.version, created: time.Now()}
 	switch {
 	case !cfg.Persistent:
 	case ready.home != "":

@@ -58,7 +58,6 @@ type Provider struct {
 	version  string
 	logf     func(string, ...any)
 	progress func(Progress)
-	now      func() time.Time
 
 	mu       sync.Mutex
 	prepared map[string]preparedImage // by image id and user
@@ -86,16 +85,13 @@ func WithProgress(report func(Progress)) Option { return func(p *Provider) { p.p
 // WithVersion is this program's version, for labels and the agent's log. Default "dev".
 func WithVersion(version string) Option { return func(p *Provider) { p.version = version } }
 
-// WithClock replaces the clock that labels are stamped with.
-func WithClock(now func() time.Time) Option { return func(p *Provider) { p.now = now } }
-
 // WithEngine replaces the engine that the endpoint leads to; the endpoint is not looked at then. [Provider.Close] closes it.
 func WithEngine(e Engine) Option { return func(p *Provider) { p.engine = e } }
 
 // New makes a provider for the daemon that ep chooses. It reads the environment and docker's configuration; it does not connect.
 func New(ep Endpoint, options ...Option) (*Provider, error) {
 	p := &Provider{
-		endpoint: ep, version: "dev", now: time.Now, prepared: map[string]preparedImage{},
+		endpoint: ep, version: "dev", prepared: map[string]preparedImage{},
 		logf: func(string, ...any) {}, progress: func(Progress) {},
 	}
 	for _, o := range options {

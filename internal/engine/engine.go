@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
@@ -38,15 +37,6 @@ func (e *Engine) Address() string { return e.target.host }
 // CLIArgs are the global flags that make a docker CLI with an empty environment reach the same daemon; none when that is its
 // default.
 func (e *Engine) CLIArgs() []string { return e.target.cliArgs }
-
-// Info asks the daemon about itself.
-func (e *Engine) Info(ctx context.Context) (system.Info, error) {
-	info, err := e.api.Info(ctx)
-	if err != nil {
-		return info, e.explain("asking the daemon about itself", err)
-	}
-	return info, nil
-}
 
 // minAPI is the oldest API the product is tested with.
 const minAPI = "1.41"

@@ -24,13 +24,3 @@ func (e *Engine) RemoveVolume(ctx context.Context, name string) error {
 	}
 	return err
 }
-
-// VolumeExists reports whether a named volume is there.
-func (e *Engine) VolumeExists(ctx context.Context, name string) (bool, error) {
-	_, err := e.api.VolumeInspect(ctx, name)
-	err = e.explain("looking for volume "+name, err)
-	if errors.Is(err, ErrNotFound) {
-		return false, nil
-	}
-	return err == nil, err
-}
