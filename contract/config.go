@@ -17,22 +17,37 @@ type Config struct {
 	Image string `json:"image,omitempty"`
 	// User is the account commands run as: a name or number with an optional ":group". Empty means the image's own user.
 	User string `json:"user,omitempty"`
-	// CPUs is in cores, 0 = no limit. MemoryMB is in MiB, 0 = no limit. PIDs is a count, 0 = no limit.
+	// CPUs is in cores, 0 = no limit. MemoryMB is in MiB, 0 = no limit. PIDs is a count, 0 = no limit. A living sandbox takes changes of
+	// these three on without being made anew, except from a limit to none.
 	CPUs     float64 `json:"cpus"`
 	MemoryMB int64   `json:"memory_mb"`
 	PIDs     int64   `json:"pids"`
+	// DiskMB limits what the container writes outside its home and mounts, in MiB, 0 = no limit. Few storage drivers have quotas; where
+	// there are none [Info.Warnings] says so, unless the value is the default that nobody chose.
+	DiskMB int64 `json:"disk_mb"`
 	// ShmBytes is the size of /dev/shm in bytes, 0 = the engine's default.
 	ShmBytes int64 `json:"shm_bytes"`
 	// Network is "bridge" or "none".
 	Network string `json:"network"`
 	// Env is configuration, visible in docker inspect; secrets go in [Request.Env].
 	Env map[string]string `json:"env,omitempty"`
+	// ForwardEnv names variables whose values the command line takes from its own environment for each command, as [Request.Env].
+	ForwardEnv []string `json:"forward_env,omitempty"`
+	// Mounts are directories and files of the daemon's host, and named volumes. No two have one target.
+	Mounts []Mount `json:"mounts,omitempty"`
+	// ExtraArgs are flags of docker run, "--ulimit=nofile=4096" or "--ulimit", "nofile=4096". The provider lists those it accepts and
+	// refuses all others.
+	ExtraArgs []string `json:"extra_args,omitempty"`
 	// Persistent keeps the home in a named volume and the container running after Cleanup.
 	Persistent bool `json:"persistent"`
-	// Recreate replaces a living sandbox, keeping its home. AllowDrift takes one whose settings differ as it is, with a warning; without
-	// it they are refused.
-	Recreate   bool `json:"recreate,omitempty"`
-	AllowDrift bool `json:"allow_drift,omitempty"`
+	// Given names, by their JSON keys, the settings that the caller chose: a living sandbox keeps its own for all others. nil means all
+	// were chosen.
+	Given []string `json:"given"`
+	// Recreate replaces a living sandbox, keeping its home.
+	Recreate bool `json:"recreate,omitempty"`
+	// Adapt is for callers that nobody watches. A living sandbox whose settings differ in what cannot be changed while it lives is made
+	// anew if no job lives in it, and else taken as it is, with a warning. Without Adapt it is refused, with the differences.
+	Adapt bool `json:"adapt,omitempty"`
 }
 
 // Networks a sandbox can have.
@@ -41,11 +56,14 @@ const (
 	NetworkNone   = "none"
 )
 
+// DefaultDiskMB is the default of [Config.DiskMB], that of Hermes's own container settings.
+const DefaultDiskMB = 51200
+
 // Defaults returns a Config with the values of Hermes's built-in container settings. Name is "default".
 func Defaults() Config {
 	return Config{
 		Name: "default", CPUs: 1, MemoryMB: 5120, PIDs: 2048, ShmBytes: 1 << 30,
-		Network: NetworkBridge, Persistent: true,
+		DiskMB: DefaultDiskMB, Network: NetworkBridge, Persistent: true,
 	}
 }
 
@@ -95,6 +113,9 @@ func (c Config) Validate() Faults {
 	if c.PIDs < 0 || c.PIDs > 0 && c.PIDs < minPIDs {
 		add("pids", "%d must be 0 (no limit) or at least %d, for the agent and its shells take some themselves", c.PIDs, minPIDs)
 	}
+	if c.DiskMB < 0 || c.DiskMB > 1<<40 {
+		add("disk", "%d MB must be 0 (no limit) or a positive number of MB", c.DiskMB)
+	}
 	if c.ShmBytes < 0 {
 		add("shm-size", "%d must be 0 (engine default) or a positive number of bytes", c.ShmBytes)
 	}
@@ -110,6 +131,20 @@ func (c Config) Validate() Faults {
 		if !envPattern.MatchString(name) {
 			add("env", "%s is not a variable name", quoteShort(name))
 		}
+	}
+	for _, name := range c.ForwardEnv {
+		if !envPattern.MatchString(name) {
+			add("forward-env", "%s is not a variable name", quoteShort(name))
+		}
+	}
+	targets := map[string]bool{}
+	for _, m := range c.Mounts {
+		if problem := m.problem(); problem != "" {
+			add("volume", "%s: %s", quoteShort(m.String()), problem)
+		} else if targets[m.Target] {
+			add("volume", "%s: something else is mounted at %s already", quoteShort(m.String()), m.Target)
+		}
+		targets[m.Target] = true
 	}
 	return f
 }

@@ -325,7 +325,7 @@ func TestDifferingSettingsAreRefusedNamedOrAccepted(t *testing.T) {
 	if !errors.As(err, &b) || !strings.Contains(b.Reason, "memory (MB) is 256, wanted 512") || !strings.Contains(b.Hint, "--recreate") {
 		t.Fatal(err)
 	}
-	cfg.AllowDrift = true
+	cfg.Adapt = true
 	env := create(t, p, cfg)
 	if w := env.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "memory (MB) is 256, wanted 512") {
 		t.Fatalf("%q", w)

@@ -105,7 +105,7 @@ func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, c
 	wants := newSpec(cfg, facts{user: user, home: b.record.Home, agentVolume: b.record.Agent}).record
 	if diffs := drift(b.record, wants); len(diffs) > 0 {
 		list := strings.Join(diffs, "; ")
-		if !cfg.AllowDrift {
+		if !cfg.Adapt {
 			return b, false, &contract.BackendError{
 				Reason: fmt.Sprintf("sandbox %q exists with other settings: %s", b.id, list),
 				Hint:   "dockerbox up --recreate with the same flags replaces it (its home is kept); exec and run use it as it is",

@@ -184,7 +184,7 @@ func TestDriftIsRefusedOrSaid(t *testing.T) {
 	if strings.Contains(err.Error(), "secret") {
 		t.Errorf("%q shows a value", err)
 	}
-	cfg.AllowDrift = true
+	cfg.Adapt = true
 	i := open(t, p, cfg).Info()
 	if i.ContainerID != id || len(i.Warnings) != 1 || !strings.Contains(i.Warnings[0], "memory (MB) is 5120, wanted 256") {
 		t.Errorf("%+v, want the same container and a warning", i)

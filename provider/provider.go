@@ -13,6 +13,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	dockerimage "github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/pkg/jsonmessage"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
@@ -34,6 +35,7 @@ type Engine interface {
 	CLIArgs() []string
 	Close() error
 	Ping(context.Context) (string, error)
+	Info(context.Context) (system.Info, error)
 	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (string, error)
 	Start(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (container.InspectResponse, error)

@@ -81,10 +81,10 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 	}
 	cfg.Image, cfg.User, cfg.CPUs, cfg.PIDs, cfg.Network = o.image, o.user, o.cpus, o.pids, o.network
 	cfg.Persistent, cfg.Recreate = !o.ephemeral, o.recreate
-	cfg.AllowDrift = true
+	cfg.Adapt = true
 	for _, name := range shapeFlags {
 		if flags.Changed(name) {
-			cfg.AllowDrift = false
+			cfg.Adapt = false
 		}
 	}
 	var faults contract.Faults

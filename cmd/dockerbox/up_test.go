@@ -37,10 +37,10 @@ func TestUpConfig(t *testing.T) {
 		args []string
 		want func(*contract.Config)
 	}{
-		"nothing": {nil, func(c *contract.Config) { c.AllowDrift = true }},
-		"name":    {[]string{"box"}, func(c *contract.Config) { c.Name, c.AllowDrift = "box", true }},
+		"nothing": {nil, func(c *contract.Config) { c.Adapt = true }},
+		"name":    {[]string{"box"}, func(c *contract.Config) { c.Name, c.Adapt = "box", true }},
 		"flags that do not shape it": {
-			[]string{"--json", "--recreate"}, func(c *contract.Config) { c.Recreate, c.AllowDrift = true, true },
+			[]string{"--json", "--recreate"}, func(c *contract.Config) { c.Recreate, c.Adapt = true, true },
 		},
 		"flags on both sides": {
 			[]string{"--image", "i:1", "box", "--user", "4242:0"}, func(c *contract.Config) { c.Name, c.Image, c.User = "box", "i:1", "4242:0" },

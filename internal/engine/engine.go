@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
 
@@ -56,4 +57,10 @@ func (e *Engine) Ping(ctx context.Context) (string, error) {
 		}
 	}
 	return version, nil
+}
+
+// Info is what the daemon says about itself and its machine, such as its storage driver and which limits it can set.
+func (e *Engine) Info(ctx context.Context) (system.Info, error) {
+	info, err := e.api.Info(ctx)
+	return info, e.explain("asking the daemon about itself", err)
 }

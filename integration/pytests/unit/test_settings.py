@@ -45,7 +45,7 @@ class ConfigTest(unittest.TestCase):
                 "shm_bytes": 1 << 30,
                 "network": "bridge",
                 "persistent": True,
-                "allow_drift": True,
+                "adapt": True,
             },
         )
 

@@ -13,6 +13,8 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/docker/docker/api/types/system"
+
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
@@ -29,6 +31,7 @@ type Engine struct {
 	volumes    map[string]volume
 	containers map[string]*box // by id
 	faults     faults
+	info       system.Info
 }
 
 // New makes an engine without images. [Engine.Close] ends what it runs and removes its files.
@@ -41,6 +44,11 @@ func New() (*Engine, error) {
 	e := &Engine{
 		dir: dir, starts: make(chan func()), stopped: make(chan struct{}),
 		images: map[string]image{}, volumes: map[string]volume{}, containers: map[string]*box{}, faults: newFaults(),
+		info: system.Info{
+			ID: "in-memory", Driver: "overlay2", DriverStatus: [][2]string{{"Backing Filesystem", "extfs"}}, CgroupDriver: "cgroupfs", CgroupVersion: "1",
+			MemoryLimit: true, SwapLimit: true, CPUCfsPeriod: true, CPUCfsQuota: true, PidsLimit: true, SecurityOptions: []string{"name=seccomp,profile=default"},
+			OSType: "linux", ServerVersion: "20.10",
+		},
 	}
 	e.close = sync.OnceValue(e.end)
 	go e.starter()
@@ -98,6 +106,23 @@ func (e *Engine) Address() string { return "memory://" + e.dir }
 
 // Ping implements the provider's engine.
 func (e *Engine) Ping(ctx context.Context) (string, error) { return "1.41", e.enter(ctx, OpPing) }
+
+// Info implements the provider's engine: what [Engine.Describe] set, else a daemon that can set every limit and has no quotas.
+func (e *Engine) Info(ctx context.Context) (system.Info, error) {
+	if err := e.enter(ctx, OpInfo); err != nil {
+		return system.Info{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.info, nil
+}
+
+// Describe sets what the daemon says about itself from now on.
+func (e *Engine) Describe(info system.Info) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.info = info
+}
 
 // newID is 64 hexadecimal digits, like a daemon's.
 func newID() string {

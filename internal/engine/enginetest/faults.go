@@ -14,6 +14,7 @@ type Op string
 // The kinds of calls.
 const (
 	OpPing         Op = "ping"
+	OpInfo         Op = "info"
 	OpCreate       Op = "create"
 	OpStart        Op = "start"
 	OpInspect      Op = "inspect"

@@ -74,7 +74,7 @@ def sandbox_config(identity, settings, terminal, container):
         "network": "bridge" if container.get("docker_network", True) else "none",
         "persistent": bool(container.get("container_persistent", True)),
         # An agent in the middle of its work gets the sandbox it has, with a warning, rather than none or an empty one.
-        "allow_drift": True,
+        "adapt": True,
     }
     env = {str(k): str(v) for k, v in _mapping(_own(terminal, container, "docker_env", {})).items()}
     optional = {"profile": identity.profile, "task": identity.task, "image": settings.image, "user": settings.user, "env": env}
