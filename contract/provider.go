@@ -56,6 +56,8 @@ type Info struct {
 	TempDir string
 	// Created is true when this call made the container rather than finding it.
 	Created bool
+	// ForwardEnv names the variables of [Config.ForwardEnv]: a caller adds the values it has to the [Request.Env] of each command.
+	ForwardEnv []string
 	// Warnings are sentences the user should see once, such as a setting that cannot be honoured here.
 	Warnings []string
 }

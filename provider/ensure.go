@@ -27,7 +27,7 @@ type box struct {
 func (b box) info() contract.Info {
 	return contract.Info{
 		Name: b.id.String(), ContainerID: b.containerID, Image: b.record.Image, User: b.record.User,
-		Created: b.created, Warnings: b.warnings,
+		Created: b.created, ForwardEnv: b.record.ForwardEnv, Warnings: b.warnings,
 	}
 }
 
@@ -160,7 +160,7 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 			return b, err
 		}
 	}
-	if b.containerID, err = p.engine.Create(ctx, b.id.container(), s.config, s.host); err != nil {
+	if b.containerID, _, err = p.engine.Create(ctx, b.id.container(), s.config, s.host); err != nil {
 		// The volume stays on a conflict: the one who won the race mounts it.
 		if b.madeHome && !errors.Is(err, engine.ErrConflict) {
 			p.discard(ctx, b)

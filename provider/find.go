@@ -72,7 +72,8 @@ func (p *Provider) Attach(ctx context.Context, address string) (contract.Environ
 func (r record) wanted(id identity) contract.Config {
 	return contract.Config{
 		Name: id.name, Profile: id.profile, Image: r.Image, User: r.User, CPUs: r.CPUs, MemoryMB: r.MemoryMB,
-		PIDs: r.PIDs, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent, Adapt: true,
+		PIDs: r.PIDs, DiskMB: r.DiskMB, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent, Adapt: true,
+		ForwardEnv: r.ForwardEnv, Mounts: r.Mounts, ExtraArgs: r.ExtraArgs,
 	}
 }
 

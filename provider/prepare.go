@@ -80,7 +80,7 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	if _, err := p.engine.CreateVolume(ctx, ready.agentVolume, labels); err != nil {
 		return ready, err
 	}
-	helper, err := p.engine.Create(ctx, "", &container.Config{
+	helper, _, err := p.engine.Create(ctx, "", &container.Config{
 		Image: imageID, Entrypoint: []string{agentDir + "/agent"}, Labels: map[string]string{labelKind: kindHelper},
 	}, &container.HostConfig{
 		NetworkMode: "none",

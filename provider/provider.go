@@ -36,7 +36,7 @@ type Engine interface {
 	Close() error
 	Ping(context.Context) (string, error)
 	Info(context.Context) (system.Info, error)
-	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (string, error)
+	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error)
 	Start(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (container.InspectResponse, error)
 	List(ctx context.Context, labels ...string) ([]container.Summary, error)

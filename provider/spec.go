@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -50,9 +51,13 @@ type record struct {
 	CPUs       float64           `json:"cpus"`
 	MemoryMB   int64             `json:"memory_mb"`
 	PIDs       int64             `json:"pids"`
+	DiskMB     int64             `json:"disk_mb"`
 	ShmBytes   int64             `json:"shm_bytes"`
 	Network    string            `json:"network"`
 	Env        map[string]string `json:"env,omitempty"`
+	ForwardEnv []string          `json:"forward_env,omitempty"` // names alone
+	Mounts     []contract.Mount  `json:"mounts,omitempty"`      // with ~ resolved, by target
+	ExtraArgs  []string          `json:"extra_args,omitempty"`
 	Persistent bool              `json:"persistent"`
 	Agent      string            `json:"agent"` // the agent volume
 }
@@ -96,7 +101,9 @@ func newSpec(cfg contract.Config, f facts) spec {
 	s.record = record{
 		Image: cfg.Image, User: f.user, Home: f.home,
 		CPUs: cfg.CPUs, MemoryMB: cfg.MemoryMB, PIDs: cfg.PIDs, ShmBytes: cfg.ShmBytes,
-		Network: cfg.Network, Env: cfg.Env, Persistent: cfg.Persistent, Agent: f.agentVolume,
+		DiskMB: cfg.DiskMB, Network: cfg.Network, Env: cfg.Env, Persistent: cfg.Persistent, Agent: f.agentVolume,
+		ForwardEnv: slices.Sorted(slices.Values(cfg.ForwardEnv)), ExtraArgs: cfg.ExtraArgs,
+		Mounts: slices.SortedFunc(slices.Values(cfg.Mounts), func(a, b contract.Mount) int { return strings.Compare(a.Target, b.Target) }),
 	}
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {

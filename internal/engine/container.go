@@ -12,14 +12,14 @@ import (
 	"github.com/docker/docker/api/types/filters"
 )
 
-// Create makes a container without starting it and returns its id. The error is an [ErrConflict] when the name is taken and an
-// [ErrNotFound] when the image is missing.
-func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (string, error) {
+// Create makes a container without starting it and returns its id, and in the daemon's own words which settings it discarded. The error is
+// an [ErrConflict] when the name is taken and an [ErrNotFound] when the image is missing.
+func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error) {
 	made, err := e.api.ContainerCreate(ctx, cfg, host, nil, nil, name)
 	if err != nil {
-		return "", e.explain("creating container "+name, err)
+		return "", nil, e.explain("creating container "+name, err)
 	}
-	return made.ID, nil
+	return made.ID, made.Warnings, nil
 }
 
 // Start starts a container; one that runs already is no error.

@@ -102,6 +102,7 @@ type (
 		Cwd         string   `json:"cwd"`
 		TempDir     string   `json:"temp_dir"`
 		Created     bool     `json:"created"`
+		ForwardEnv  []string `json:"forward_env,omitempty"`
 		Warnings    []string `json:"warnings"`
 	}
 	executeParams struct {

@@ -59,34 +59,34 @@ func (e *Engine) find(id string) (*box, bool) {
 }
 
 // Create implements the provider's engine.
-func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (string, error) {
+func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error) {
 	if err := e.enter(ctx, OpCreate); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	i, ok := e.image(cfg.Image)
 	if !ok {
-		return "", notFound("creating container %s: there is no image %s", name, cfg.Image)
+		return "", nil, notFound("creating container %s: there is no image %s", name, cfg.Image)
 	}
 	b := &box{id: newID(), name: name, image: i, config: cfg, host: host, created: time.Now(), streams: map[*stream]bool{}}
 	if b.name == "" {
 		b.name = "unnamed-" + short(b.id)
 	}
 	if other, taken := e.find(b.name); taken {
-		return "", failure(engine.ErrConflict, "creating container %s: container %s has that name", name, short(other.id))
+		return "", nil, failure(engine.ErrConflict, "creating container %s: container %s has that name", name, short(other.id))
 	}
 	const everybody = 0o755
 	if err := os.Mkdir(e.path("c", short(b.id)), everybody); err != nil {
-		return "", err
+		return "", nil, err
 	}
 	e.containers[b.id] = b
-	return b.id, nil
+	return b.id, nil, nil
 }
 
 // AddForeign makes a container that is nobody's of the provider's.
 func (e *Engine) AddForeign(ctx context.Context, name, image string) error {
-	_, err := e.Create(ctx, name, &container.Config{Image: image}, &container.HostConfig{})
+	_, _, err := e.Create(ctx, name, &container.Config{Image: image}, &container.HostConfig{})
 	return err
 }
 
