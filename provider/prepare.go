@@ -75,7 +75,7 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	if err != nil {
 		return preparedImage{}, err
 	}
-	ready := preparedImage{user: user, agentVolume: "dockerbox-agent-" + sum[:12]}
+	ready := preparedImage{user: user, agentVolume: agentVolume(sum)}
 	labels := map[string]string{labelKind: kindAgent}
 	if _, err := p.engine.CreateVolume(ctx, ready.agentVolume, labels); err != nil {
 		return ready, err
@@ -128,6 +128,12 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	return ready, nil
 }
 
+// agentVolume is the name of the volume with the agent of that digest.
+func agentVolume(sum string) string {
+	const shown = 12
+	return "dockerbox-agent-" + sum[:shown]
+}
+
 // fill puts the agent into its volume unless it is there already, whole. The volume is named by the agent's digest, so a file of the
 // right size is the right file; half of one is written again.
 func (p *Provider) fill(ctx context.Context, helper string, agent []byte) error {
@@ -154,18 +160,11 @@ func (p *Provider) pull(ctx context.Context, ref string) error {
 		return &contract.BackendError{Reason: "the image " + ref + " is not on this daemon", Hint: hint, Err: engine.ErrNotFound}
 	}
 	p.logf("pulling %s", ref)
-	err := p.engine.Pull(ctx, ref, func(m jsonmessage.JSONMessage) {
+	return p.engine.Pull(ctx, ref, func(m jsonmessage.JSONMessage) {
 		step := Progress{Image: ref, ID: m.ID, Status: m.Status}
 		if m.Progress != nil {
 			step.Current, step.Total = m.Progress.Current, m.Progress.Total
 		}
 		p.progress(step)
 	})
-	if err != nil && !errors.Is(err, engine.ErrUnreachable) {
-		return &contract.BackendError{
-			Reason: fmt.Sprintf("the image %s is neither on this daemon nor can it be pulled: %v", ref, err),
-			Hint:   "check its name and your network, or choose another image with --image", Err: err,
-		}
-	}
-	return err
 }

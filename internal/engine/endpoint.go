@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/cli/cli/config"
@@ -41,7 +45,10 @@ func resolve(ep Endpoint) (target, error) {
 			Hint:   "use --host or --context, not both",
 		}
 	}
-	name := contextName(ep)
+	name, err := contextName(ep)
+	if err != nil {
+		return target{}, err
+	}
 	if name != defaultContext {
 		return resolveContext(name)
 	}
@@ -52,21 +59,28 @@ func resolve(ep Endpoint) (target, error) {
 	return resolveHost(host)
 }
 
-func contextName(ep Endpoint) string {
+func contextName(ep Endpoint) (string, error) {
 	switch {
 	case ep.Context != "":
-		return ep.Context
+		return ep.Context, nil
 	case ep.Host != "" || os.Getenv(client.EnvOverrideHost) != "":
-		return defaultContext
+		return defaultContext, nil
 	case os.Getenv("DOCKER_CONTEXT") != "":
-		return os.Getenv("DOCKER_CONTEXT")
+		return os.Getenv("DOCKER_CONTEXT"), nil
 	}
-	// A configuration file that cannot be read means the default context to the docker CLI too; it warns, we stay quiet because
-	// every later failure names the address we used.
-	if cfg, err := config.Load(config.Dir()); err == nil && cfg.CurrentContext != "" {
-		return cfg.CurrentContext
+	// A file that cannot be read may name any context. The docker CLI warns and takes the default one; what is made or removed on a
+	// daemon that nobody meant is worse than a refusal.
+	cfg, err := config.Load(config.Dir())
+	if err != nil {
+		return "", &contract.BackendError{
+			Reason: fmt.Sprintf("docker's configuration %s cannot be read, and it may name the daemon: %s", filepath.Join(config.Dir(), config.ConfigFileName), innermost(err.Error())),
+			Hint:   "correct or remove that file, or choose the daemon with --host, --context or DOCKER_HOST", Err: err,
+		}
 	}
-	return defaultContext
+	if cfg.CurrentContext != "" {
+		return cfg.CurrentContext, nil
+	}
+	return defaultContext, nil
 }
 
 const hintContext = "docker context ls lists the contexts there are; choose one with --context or DOCKER_CONTEXT"
@@ -74,7 +88,7 @@ const hintContext = "docker context ls lists the contexts there are; choose one 
 func resolveContext(name string) (target, error) {
 	fail := func(err error) (target, error) {
 		return target{}, &contract.BackendError{
-			Reason: fmt.Sprintf("docker context %q cannot be used: %s", name, lastCause(err)),
+			Reason: fmt.Sprintf("docker context %q cannot be used: %s", name, cause(err.Error())),
 			Hint:   hintContext, Err: err,
 		}
 	}
@@ -113,25 +127,22 @@ func resolveHost(host string) (target, error) {
 		t.host = client.DefaultDockerHost
 		endpoint.Host = t.host
 	}
+	if scheme, where, ok := strings.Cut(t.host, "://"); !ok || where == "" || !slices.Contains(schemes, scheme) {
+		return target{}, notAnAddress(t.host, nil)
+	}
 	if t.host != client.DefaultDockerHost {
 		t.cliArgs = []string{"--host", t.host}
 	}
 	tlsArgs, data, err := environmentTLS()
 	if err != nil {
-		return target{}, &contract.BackendError{
-			Reason: "the certificates that DOCKER_TLS_VERIFY and DOCKER_CERT_PATH name cannot be used: " + lastCause(err),
-			Hint:   "put ca.pem, cert.pem and key.pem into DOCKER_CERT_PATH, or unset DOCKER_TLS_VERIFY", Err: err,
-		}
+		return target{}, err
 	}
 	endpoint.TLSData = data
 	if t.cliArgs != nil {
 		t.cliArgs = append(t.cliArgs, tlsArgs...)
 	}
 	if t.opts, err = endpoint.ClientOpts(); err != nil {
-		return target{}, &contract.BackendError{
-			Reason: fmt.Sprintf("%s is not an address of a docker daemon: %s", t.host, lastCause(err)),
-			Hint:   "an address looks like unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host", Err: err,
-		}
+		return target{}, notAnAddress(t.host, err)
 	}
 	return t, nil
 }
@@ -147,11 +158,41 @@ func environmentTLS() ([]string, *clicontext.TLSData, error) {
 	}
 	ca, cert, key := filepath.Join(dir, "ca.pem"), filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	if _, err := tlsconfig.Client(tlsconfig.Options{CAFile: ca, CertFile: cert, KeyFile: key}); err != nil {
-		return nil, nil, err
+		return nil, nil, unusable(dir, err)
 	}
 	data, err := clicontext.TLSDataFromFiles(ca, cert, key)
-	args := []string{"--tlsverify", "--tlscacert", ca, "--tlscert", cert, "--tlskey", key}
-	return args, data, err
+	if err != nil {
+		return nil, nil, unusable(dir, err)
+	}
+	return []string{"--tlsverify", "--tlscacert", ca, "--tlscert", cert, "--tlskey", key}, data, nil
+}
+
+// unusable explains certificates that cannot be taken from dir.
+func unusable(dir string, err error) error {
+	b := &contract.BackendError{
+		Reason: fmt.Sprintf("the certificates in %s cannot be used: %s", dir, innermost(err.Error())),
+		Hint:   "put ca.pem, cert.pem and key.pem of that daemon there, name another directory in DOCKER_CERT_PATH, or unset DOCKER_TLS_VERIFY", Err: err,
+	}
+	var missing []string
+	for _, name := range []string{"ca.pem", "cert.pem", "key.pem"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		b.Reason = fmt.Sprintf("DOCKER_TLS_VERIFY is set, but there is no %s in %s", strings.Join(missing, ", no "), dir)
+	}
+	return b
+}
+
+// schemes are those that the docker CLI takes as well, which has to reach the same daemon.
+var schemes = []string{"unix", "tcp", "ssh", "npipe"}
+
+func notAnAddress(host string, err error) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("%q is not an address of a docker daemon", host),
+		Hint:   "an address (DOCKER_HOST, --host) looks like unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host", Err: err,
+	}
 }
 
 // openClient builds the API client. The version is negotiated with the daemon on the first call (API 1.41 and up).
@@ -159,10 +200,7 @@ func (t target) openClient() (*client.Client, error) {
 	opts := append([]client.Opt{client.WithHTTPHeaders(map[string]string{"User-Agent": "dockerbox"})}, t.opts...)
 	c, err := client.NewClientWithOpts(opts...)
 	if err != nil {
-		return nil, &contract.BackendError{
-			Reason: fmt.Sprintf("%s is not an address of a docker daemon: %s", t.host, lastCause(err)),
-			Hint:   "an address looks like unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host", Err: err,
-		}
+		return nil, notAnAddress(t.host, err)
 	}
 	return c, nil
 }

@@ -60,7 +60,10 @@ func TestEndpointsResolveAsInTheDockerCLI(t *testing.T) {
 		"both flags":                 {ep: Endpoint{Host: "unix:///y.sock", Context: "box"}, fails: "both a host and a context"},
 		"missing context":            {ep: Endpoint{Context: "nosuch"}, fails: `there is no docker context "nosuch"`},
 		"no address":                 {ep: Endpoint{Host: "what is this"}, fails: "is not an address of a docker daemon"},
-		"certificates missing":       {env: map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/nonexistent"}, fails: "DOCKER_CERT_PATH"},
+		"certificates missing":       {env: map[string]string{"DOCKER_HOST": "tcp://h:1", "DOCKER_TLS_VERIFY": "1", "DOCKER_CERT_PATH": "/nonexistent"}, fails: "no ca.pem, no cert.pem, no key.pem in /nonexistent"},
+		"another scheme":             {ep: Endpoint{Host: "ftp://h"}, fails: `"ftp://h" is not an address of a docker daemon`},
+		"configuration broken":       {current: `"{`, fails: "config.json cannot be read, and it may name the daemon"},
+		"nobody asks a broken one":   {current: `"{`, ep: Endpoint{Host: "unix:///y.sock"}, host: "unix:///y.sock", args: []string{"--host", "unix:///y.sock"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := dockerHome(t, tc.current)

@@ -2,7 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 	"github.com/docker/docker/client"
@@ -14,6 +19,7 @@ import (
 type Engine struct {
 	api    *client.Client
 	target target
+	met    atomic.Bool // the daemon answered and can be used
 }
 
 // Open resolves ep. It reads the environment and docker's configuration files; it does not connect.
@@ -39,28 +45,67 @@ func (e *Engine) Address() string { return e.target.host }
 // default.
 func (e *Engine) CLIArgs() []string { return e.target.cliArgs }
 
-// minAPI is the oldest API the product is tested with.
-const minAPI = "1.41"
+// MinAPI is the oldest version of the Docker API that will do, that of Docker 20.10.
+const MinAPI = "1.41"
 
 // Ping reports the API version in use, after a round trip.
 func (e *Engine) Ping(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, e.patience(), errSilent)
+	defer cancel()
 	ping, err := e.api.Ping(ctx)
-	if err != nil {
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errSilent):
+		return "", e.silent(err)
+	case err != nil:
 		return "", e.explain("asking the daemon for its version", err)
+	case ping.APIVersion == "": // an answer, but no daemon's
+		return "", e.stranger(nil)
 	}
 	e.api.NegotiateAPIVersionPing(ping)
 	version := e.api.ClientVersion()
-	if versions.LessThan(version, minAPI) {
+	if versions.LessThan(version, MinAPI) {
 		return version, &contract.BackendError{
-			Reason: "the docker daemon at " + e.target.host + " speaks API " + version + ", older than " + minAPI,
+			Reason: "the docker daemon at " + e.target.host + " speaks API " + version + ", older than " + MinAPI,
 			Hint:   "upgrade the daemon to Docker 20.10 or later",
 		}
 	}
+	e.met.Store(true)
 	return version, nil
+}
+
+// ready asks the daemon once for its version before anything else is asked: the client would do so too, but wait for ever for a daemon
+// that takes the connection and says nothing, and take any other server for a daemon of old.
+func (e *Engine) ready(ctx context.Context) error {
+	if e.met.Load() {
+		return nil
+	}
+	_, err := e.Ping(ctx)
+	return err
+}
+
+// errSilent is why the first question was given up.
+var errSilent = errors.New("the daemon says nothing")
+
+// patience is how long a daemon may take to say its version. Another machine may have to be woken, and ssh to log in.
+func (e *Engine) patience() time.Duration {
+	const here, elsewhere = 10 * time.Second, 30 * time.Second
+	if strings.HasPrefix(e.target.host, "unix://") || strings.HasPrefix(e.target.host, "npipe://") {
+		return here
+	}
+	return elsewhere
 }
 
 // Info is what the daemon says about itself and its machine, such as its storage driver and which limits it can set.
 func (e *Engine) Info(ctx context.Context) (system.Info, error) {
+	if err := e.ready(ctx); err != nil {
+		return system.Info{}, err
+	}
 	info, err := e.api.Info(ctx)
 	return info, e.explain("asking the daemon about itself", err)
+}
+
+// Version is what the daemon's parts call themselves, Docker's and those of engines that stand in for it.
+func (e *Engine) Version(ctx context.Context) (types.Version, error) {
+	version, err := e.api.ServerVersion(ctx)
+	return version, e.explain("asking the daemon for its version", err)
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,8 +26,22 @@ var (
 	ErrUnreachable = errors.New("daemon does not answer")
 )
 
+const hintObjects = "docker ps -a shows what there is"
+
 // explain turns an error of the Docker client into a sentence about what was tried, keeping its kind for errors.Is.
-func (e *Engine) explain(did string, err error) error {
+func (e *Engine) explain(did string, err error) error { return e.explainBy(refusals, did, err) }
+
+// explainPull explains why an image that is not on the daemon cannot be pulled.
+func (e *Engine) explainPull(ref string, err error) error {
+	err = e.explainBy(append(slices.Clip(registry), refusals...), "the image "+ref+" is not on this daemon and cannot be pulled", err)
+	if b := (*contract.BackendError)(nil); errors.As(err, &b) && b.Hint == hintObjects {
+		b.Hint = hintNetwork
+	}
+	return err
+}
+
+// explainBy is explain with what daemons are known to say there.
+func (e *Engine) explainBy(table []refusal, did string, err error) error {
 	var backend *contract.BackendError
 	switch {
 	case err == nil:
@@ -41,47 +59,99 @@ func (e *Engine) explain(did string, err error) error {
 			Hint:   "add your user to the docker group and log in again, or run as root", Err: errors.Join(ErrUnreachable, err),
 		}
 	case client.IsErrConnectionFailed(err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
-		return e.unreachable(err)
-	case errdefs.IsNotFound(err):
-		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "docker ps -a shows what there is", Err: errors.Join(ErrNotFound, err)}
-	case errdefs.IsConflict(err):
-		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "docker ps -a shows what is in the way", Err: errors.Join(ErrConflict, err)}
-	case errdefs.IsInvalidArgument(err):
-		return &contract.BackendError{Reason: did + ": " + lastCause(err), Hint: "the daemon does not take that: correct what it names", Err: err}
-	default:
-		return &contract.BackendError{
-			Reason: fmt.Sprintf("%s: %s", did, lastCause(err)),
-			Hint:   "the daemon refused it; its log has more (journalctl -u docker, or the log file setup-docker named)", Err: err,
-		}
+		return e.unreachable(did, err)
 	}
+	b := &contract.BackendError{Err: err}
+	hint := "the daemon refused it; its log has more (journalctl -u docker, or the log file setup-docker named)"
+	switch {
+	case errdefs.IsNotFound(err):
+		b.Err, hint = errors.Join(ErrNotFound, err), hintObjects
+	case errdefs.IsConflict(err):
+		b.Err, hint = errors.Join(ErrConflict, err), "docker ps -a shows what is in the way"
+	case errdefs.IsInvalidArgument(err):
+		hint = "the daemon does not take that: correct what it names"
+	}
+	var ok bool
+	if b.Reason, b.Hint, ok = known(table, did, err.Error()); !ok {
+		b.Reason, b.Hint = did+": "+cause(err.Error()), hint
+	}
+	return b
 }
 
-// unreachable explains a connection that was not made. The client tells the cause only of what is not simply refused.
-func (e *Engine) unreachable(err error) error {
+// unreachable explains a connection that was not made, or that ended before the answer. The client tells the cause only of what is not
+// simply refused.
+func (e *Engine) unreachable(did string, err error) error {
 	b := &contract.BackendError{
 		Reason: "the docker daemon at " + e.target.host + " does not answer",
 		Hint:   "start it (systemctl start docker, or make docker in the repository), or point DOCKER_HOST or --context at the right one",
 		Err:    errors.Join(ErrUnreachable, err),
 	}
-	var cause *url.Error
-	if errors.As(err, &cause) {
-		text := lastCause(cause.Err)
-		if _, said, ok := strings.Cut(text, "stderr="); ok && said != "" { // of ssh: what stands before is its command line
-			text = said
-		}
-		b.Reason += ": " + text
-	}
-	if !strings.HasPrefix(e.target.host, "unix://") {
+	scheme, _, _ := strings.Cut(e.target.host, "://")
+	switch scheme {
+	case "unix":
+	case "ssh":
+		b.Hint = "see whether " + sshLine(e.target.host) + " works, or point DOCKER_HOST or --context at the right one"
+	default:
 		b.Hint = "see whether docker --host " + e.target.host + " version works, or point DOCKER_HOST or --context at the right one"
+	}
+	var (
+		failed *url.Error
+		lookup *net.DNSError
+		text   = err.Error()
+	)
+	_, said, ssh := strings.Cut(text, "stderr=") // what stands before is the command line
+	switch {
+	case ssh && said != "":
+		b.Reason = fmt.Sprintf("the docker daemon at %s cannot be reached; ssh says %q", e.target.host, oneLine(said))
+	case errors.As(err, &lookup):
+		b.Reason = fmt.Sprintf("there is no machine of the name %s, where the docker daemon should be", lookup.Name)
+	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "gave HTTP response to HTTPS client"):
+		return e.stranger(err)
+	case certificates.MatchString(text):
+		b.Reason = "the docker daemon at " + e.target.host + " and dockerbox do not trust each other's certificates"
+		b.Hint = "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH to the directory with the ca.pem, cert.pem and key.pem of that daemon"
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		b.Reason = "the docker daemon at " + e.target.host + " went away: " + did + " was cut off"
+		b.Hint = "see whether docker ps answers and what the daemon's log says, then try again"
+	case errors.As(err, &failed):
+		b.Reason += ": " + cause(failed.Err.Error())
 	}
 	return b
 }
 
-// lastCause is the innermost useful sentence of err on one line: people read one cause, not the road it took.
-func lastCause(err error) string {
-	text := err.Error()
-	for _, prefix := range []string{"Error response from daemon: ", "error during connect: "} {
-		text = strings.TrimPrefix(text, prefix)
+var certificates = regexp.MustCompile(`x509: |tls: `)
+
+// stranger explains an address where something answers that is no daemon.
+func (e *Engine) stranger(err error) error {
+	return &contract.BackendError{
+		Reason: "what answers at " + e.target.host + " is not a docker daemon that speaks plain HTTP there",
+		Hint:   "correct the address (DOCKER_HOST, --host or --context); for a daemon with TLS set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH", Err: errors.Join(ErrUnreachable, err),
 	}
-	return strings.Join(strings.Fields(text), " ")
 }
+
+// silent explains a daemon that takes connections and does not answer.
+func (e *Engine) silent(err error) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("the docker daemon at %s has not answered within %s", e.target.host, e.patience()),
+		Hint:   "see whether docker ps answers; restart the daemon if it does not, or correct its address (DOCKER_HOST, --host or --context)", Err: errors.Join(ErrUnreachable, err),
+	}
+}
+
+// sshLine is what people type to try the way that an ssh address goes.
+func sshLine(host string) string {
+	u, err := url.Parse(host)
+	if err != nil {
+		return "ssh"
+	}
+	line := "ssh "
+	if port := u.Port(); port != "" {
+		line += "-p " + port + " "
+	}
+	if name := u.User.Username(); name != "" {
+		line += name + "@"
+	}
+	return line + u.Hostname() + " docker version"
+}
+
+// oneLine is text without line ends and doubled blanks.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -16,6 +16,25 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/contract"
 )
 
+// openAt is an engine whose daemon is answer.
+func openAt(t *testing.T, answer http.HandlerFunc) *Engine {
+	t.Helper()
+	socket := filepath.Join(t.TempDir(), "d.sock")
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: answer}
+	go func() { _ = server.Serve(l) }() // ends with Close
+	t.Cleanup(func() { _ = server.Close() })
+	e, err := Open(Endpoint{Host: "unix://" + socket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() }) // an idle client: it cannot fail usefully
+	return e
+}
+
 // Each fault comes from a real HTTP exchange, so the client's own error types are what is explained.
 func TestFaultsBecomeSentences(t *testing.T) {
 	answer := func(status int, message string) string {
@@ -48,10 +67,10 @@ func TestFaultsBecomeSentences(t *testing.T) {
 	}{
 		"no socket":    {"unix:///nonexistent/docker.sock", ErrUnreachable, "the docker daemon at unix:///nonexistent/docker.sock does not answer"},
 		"not a socket": {"unix://" + plain, ErrUnreachable, "does not answer"},
-		"not found":    {answer(404, "No such container: x"), ErrNotFound, "looking at container x: No such container: x"},
+		"not found":    {answer(404, "No such container: x"), ErrNotFound, "there is no container x"},
 		"conflict":     {answer(409, "name is in use"), ErrConflict, "looking at container x: name is in use"},
-		"no such host": {"tcp://no-such-host.invalid:1", ErrUnreachable, "does not answer: dial tcp: lookup no-such-host.invalid"},
-		"not taken":    {answer(400, "Range of CPUs is small"), nil, "looking at container x: Range of CPUs is small"},
+		"no such host": {"tcp://no-such-host.invalid:1", ErrUnreachable, "there is no machine of the name no-such-host.invalid, where the docker daemon should be"},
+		"not taken":    {answer(400, "that is nothing"), nil, "looking at container x: that is nothing"},
 		"anything":     {answer(500, "disk\n full"), nil, "looking at container x: disk full"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -84,6 +103,32 @@ func TestFaultsBecomeSentences(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("a daemon of old", func(t *testing.T) {
+		e := openAt(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.40") })
+		_, err := e.List(t.Context())
+		if b := asBackend(t, err); !strings.HasSuffix(b.Reason, " speaks API 1.40, older than 1.41") || !strings.Contains(b.Hint, "20.10") {
+			t.Fatal(err)
+		}
+	})
+	t.Run("no daemon at all", func(t *testing.T) {
+		e := openAt(t, func(http.ResponseWriter, *http.Request) {})
+		_, err := e.List(t.Context())
+		if b := asBackend(t, err); !strings.Contains(b.Reason, "is not a docker daemon") || !errors.Is(err, ErrUnreachable) {
+			t.Fatal(err)
+		}
+	})
+	t.Run("cut off", func(t *testing.T) {
+		e := openAt(t, func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Api-Version", "1.41")
+			if !strings.HasSuffix(r.URL.Path, "/_ping") {
+				panic(http.ErrAbortHandler)
+			}
+		})
+		_, err := e.List(t.Context())
+		if b := asBackend(t, err); !strings.HasSuffix(b.Reason, " went away: listing containers was cut off") || !errors.Is(err, ErrUnreachable) {
+			t.Fatal(err)
+		}
+	})
 	t.Run("a pull that fails in the middle of its stream", func(t *testing.T) {
 		socket := filepath.Join(t.TempDir(), "d.sock")
 		l, err := net.Listen("unix", socket)
@@ -104,7 +149,7 @@ func TestFaultsBecomeSentences(t *testing.T) {
 		defer func() { _ = e.Close() }() // as above
 		var steps []string
 		err = e.Pull(t.Context(), "debian", func(m jsonmessage.JSONMessage) { steps = append(steps, m.ID+" "+m.Status) })
-		if err == nil || !strings.Contains(err.Error(), "pulling image debian: unexpected EOF") || len(steps) != 1 {
+		if err == nil || !strings.Contains(err.Error(), "the image debian is not on this daemon and cannot be pulled: unexpected EOF") || len(steps) != 1 {
 			t.Fatalf("%q %v", steps, err)
 		}
 	})

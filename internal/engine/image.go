@@ -12,15 +12,22 @@ import (
 
 // Image describes a local image. [ErrNotFound] when it is not here.
 func (e *Engine) Image(ctx context.Context, ref string) (image.InspectResponse, error) {
+	if err := e.ready(ctx); err != nil {
+		return image.InspectResponse{}, err
+	}
 	found, err := e.api.ImageInspect(ctx, ref)
 	return found, e.explain("looking for image "+ref, err)
 }
 
-// Pull fetches an image and hands every progress message to report, which may be nil, in order and from this goroutine.
+// Pull fetches an image and hands every progress message to report, which may be nil, in order and from this goroutine. Its errors say that
+// the image was missing in the first place.
 func (e *Engine) Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
 	stream, err := e.api.ImagePull(ctx, ref, image.PullOptions{})
 	if err != nil {
-		return e.explain("pulling image "+ref, err)
+		return e.explainPull(ref, err)
 	}
 	defer func() { _ = stream.Close() }() // read only: nothing to lose
 	messages := json.NewDecoder(stream)
@@ -30,9 +37,9 @@ func (e *Engine) Pull(ctx context.Context, ref string, report func(jsonmessage.J
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return e.explain("pulling image "+ref, err)
+			return e.explainPull(ref, err)
 		case m.Error != nil:
-			return e.explain("pulling image "+ref, m.Error)
+			return e.explainPull(ref, m.Error)
 		}
 		if report != nil {
 			report(m)

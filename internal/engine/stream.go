@@ -35,6 +35,9 @@ var _ Conn = (*Stream)(nil)
 // standard input does, if it minds that; Close does not kill it.
 func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (Conn, error) {
 	did := fmt.Sprintf("starting %s in container %s", argv[0], short(id))
+	if err := e.ready(ctx); err != nil {
+		return nil, err
+	}
 	made, err := e.api.ContainerExecCreate(ctx, id, container.ExecOptions{
 		User: user, Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})

@@ -9,6 +9,9 @@ import (
 
 // CreateVolume makes a named volume, or takes the one of that name. created tells which.
 func (e *Engine) CreateVolume(ctx context.Context, name string, labels map[string]string) (created bool, err error) {
+	if err := e.ready(ctx); err != nil {
+		return false, err
+	}
 	if _, err := e.api.VolumeInspect(ctx, name); err == nil {
 		return false, nil
 	}
@@ -18,6 +21,9 @@ func (e *Engine) CreateVolume(ctx context.Context, name string, labels map[strin
 
 // RemoveVolume removes a named volume. One that is gone already is no error; one in use is an [ErrConflict].
 func (e *Engine) RemoveVolume(ctx context.Context, name string) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
 	err := e.explain("removing volume "+name, e.api.VolumeRemove(ctx, name, false))
 	if errors.Is(err, ErrNotFound) {
 		return nil

@@ -1,0 +1,115 @@
+package engine
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+// Texts of real daemons (20.10 to 28), and what people read instead.
+func TestWhatDaemonsSay(t *testing.T) {
+	const did = "creating container c"
+	e := &Engine{}
+	met := map[*refusal]bool{}
+	for _, tc := range []struct {
+		pull             bool
+		says             string
+		reason, hintPart string
+	}{
+		{false, `write /var/lib/docker/tmp/x: no space left on device`, "creating container c: the daemon's machine has no space left", "docker system df"},
+		{false, `OCI runtime create failed: runc create failed: unable to start container process: error mounting "/x": read-only file system: unknown`, "creating container c: the daemon's disk is read-only", "docker info"},
+		{false, `accept: too many open files`, "creating container c: the daemon has too many files open", "LimitNOFILE"},
+		{false, `fork/exec /proc/self/exe: cannot allocate memory`, "creating container c: the daemon's machine has no memory left", "--memory"},
+		{false, `Range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available`, "the daemon's machine has 2 CPUs, fewer than were asked for", "at most 2"},
+		{false, `Minimum memory limit allowed is 6MB`, "the daemon sets no memory limit below 6 MB", "6m"},
+		{false, `Memory limit should be smaller than already set memoryswap limit, update the memoryswap at the same time`, "creating container c: the limits for memory and swap do not fit together", "memory-swap"},
+		{false, `unknown or invalid runtime name: runsc`, "the daemon has no container runtime runsc", "docker info"},
+		{false, `Unknown runtime specified kata`, "the daemon has no container runtime kata", "docker info"},
+		{false, `could not select device driver "" with capabilities: [[gpu]]`, "the daemon's machine has no driver for the devices that --gpus asks for", "toolkit"},
+		{false, `error gathering device information while adding custom device "/dev/nosuch": no such file or directory`, "there is no device /dev/nosuch on the daemon's machine", "/dev"},
+		{false, `network mynet not found`, "the daemon has no network mynet", "docker network ls"},
+		{false, `no such image: UPPER: invalid reference format: repository name must be lowercase`, "creating container c: the daemon takes that for no image reference", "debian:12"},
+		{false, `No such container: x`, "there is no container x", "docker ps -a"},
+		{false, `Conflict. The container name "/dockerbox-a-1" is already in use by container "0123456789abcdef0123". You have to remove (or rename) that container to be able to reuse that name.`,
+			"the container name dockerbox-a-1 is taken by container 0123456789ab", "docker rename"},
+		{false, `removal of container 0123 is already in progress`, "creating container c: somebody is removing it already", "docker ps -a"},
+		{false, `remove dockerbox-home-a: volume is in use - [0123456789abcdef0123456789abcdef]`, "the volume dockerbox-home-a is in use by container 0123456789ab", "docker rm"},
+		{false, `conflict: unable to delete 0123 (cannot be forced) - image is being used by running container 0123456789ab`, "creating container c: container 0123456789ab uses it", "docker rm"},
+		{false, `failed to create task for container: failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: exec /agent: exec format error: unknown`,
+			"creating container c: the image is for another kind of processor than the daemon's machine", "Architecture"},
+		{false, `OCI runtime create failed: container_linux.go:380: starting container process caused: process_linux.go:385: applying cgroup configuration for process caused: mountpoint for cgroup not found: unknown`,
+			"creating container c: the daemon's machine could not set the sandbox's limits", "--memory 0"},
+		{false, `authorization denied by plugin opa: not you`, "creating container c: the daemon's authorization plugin opa forbids it", "whoever runs"},
+		{false, `failed to register layer: operation not permitted`, "creating container c: the daemon was not permitted to", "SecurityOptions"},
+		{false, `OCI runtime create failed: runc create failed: exec: "/x": stat /x: no such file or directory: unknown`, "creating container c: no such file or directory (stat /x)", "its log"},
+		{false, "something\n new", "creating container c: something new", "its log"},
+		{false, `bad: "a: b`, `creating container c: bad: "a: b`, "its log"},
+
+		{true, `no matching manifest for linux/amd64 in the manifest list entries`, "there is no version of it for linux/amd64", "linux/amd64"},
+		{true, `toomanyrequests: You have reached your pull rate limit.`, "its registry takes no more pulls from here for now", "docker login"},
+		{true, `pull access denied for nosuch/nosuch, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`,
+			"its registry has no such image, or shows it to nobody who is not logged in", "docker login"},
+		{true, `manifest for debian:nosuch not found: manifest unknown: manifest unknown`, "its registry has no such image or tag", "check the name"},
+		{true, `Head "https://r.example/v2/a/manifests/latest": unauthorized: authentication required`, "its registry wants a login", "docker login"},
+		{true, `Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.1:53: no such host`, "the name registry-1.docker.io cannot be resolved by the daemon's machine", "DNS"},
+		{true, `Get "https://r.example/v2/": dial tcp: lookup r.example: Temporary failure in name resolution`, "the name r.example cannot be resolved by the daemon's machine", "DNS"},
+		{true, `Get "https://r.example/v2/": x509: certificate signed by unknown authority`, "the daemon does not trust its registry's certificate, or the registry has none", "certs.d"},
+		{true, `Get "https://r.example:5000/v2/": http: server gave HTTP response to HTTPS client`, "the daemon does not trust its registry's certificate, or the registry has none", "insecure-registries"},
+		{true, `Get "http://127.0.0.1:1/v2/": dial tcp 127.0.0.1:1: connect: connection refused`, "the registry 127.0.0.1:1 does not answer the daemon", "firewall"},
+		{true, `Get "https://r.example/v2/": net/http: request canceled while waiting for connection (Client.Timeout exceeded while awaiting headers)`, "the registry r.example does not answer the daemon", "firewall"},
+		{true, `Get "https://r.example/v2/": net/http: TLS handshake timeout`, "the registry r.example does not answer the daemon", "firewall"},
+		{true, `Get "https://r.example/v2/": proxyconnect tcp: dial tcp 10.0.0.9:3128: connect: connection refused`, "the daemon's proxy does not answer", "proxy of the docker service"},
+		{true, `failed to register layer: write /usr/bin/x: no space left on device`, "the daemon's machine has no space left", "docker system df"},
+	} {
+		t.Run(tc.says, func(t *testing.T) {
+			err := e.explain(did, errors.New(tc.says))
+			want := tc.reason
+			tables := [][]refusal{refusals}
+			if tc.pull {
+				tables = [][]refusal{registry, refusals}
+				err = e.explainPull("img", errors.New(tc.says))
+				want = "the image img is not on this daemon and cannot be pulled: " + tc.reason
+			}
+			b := asBackend(t, err)
+			if b.Reason != want || !strings.Contains(b.Hint, tc.hintPart) {
+				t.Errorf("reason %q\n want  %q\n hint %q, want it to have %q", b.Reason, want, b.Hint, tc.hintPart)
+			}
+			if first := firstOf(tables, tc.says); first != nil {
+				met[first] = true
+			}
+			if strings.ContainsAny(b.Reason+b.Hint, "{}$\n") {
+				t.Errorf("left over from the table: %q %q", b.Reason, b.Hint)
+			}
+		})
+	}
+	for _, table := range [][]refusal{refusals, registry} {
+		for i := range table {
+			if r := &table[i]; !met[r] {
+				t.Errorf("no text meets the row %s: it is not needed, or hidden by one before", r.says)
+			}
+		}
+	}
+}
+
+// firstOf is the row that counts for text.
+func firstOf(tables [][]refusal, text string) *refusal {
+	for _, table := range tables {
+		for i := range table {
+			if table[i].says.MatchString(text) {
+				return &table[i]
+			}
+		}
+	}
+	return nil
+}
+
+func asBackend(t *testing.T, err error) *contract.BackendError {
+	t.Helper()
+	var b *contract.BackendError
+	if !errors.As(err, &b) {
+		t.Fatalf("%T %v, want a BackendError", err, err)
+	}
+	return b
+}
