@@ -97,8 +97,12 @@ func (c *Client) Probe(ctx context.Context) contract.Health {
 
 // CreateEnvironment asks the server for a handle on the sandbox that cfg names.
 func (c *Client) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
+	raw, err := json.Marshal(cfg)
+	if err != nil { // a number of cores that is none
+		return nil, fault("config", err.Error())
+	}
 	var r createResult
-	if err := c.request(ctx, methodCreate, createParams{cfg, cwd}, &r); err != nil {
+	if err := c.request(ctx, methodCreate, createParams{raw, cwd}, &r); err != nil {
 		return nil, err
 	}
 	return &remote{client: c, handle: r.Env, info: contract.Info{

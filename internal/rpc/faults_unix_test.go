@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
 )
 
 // What a client does wrong is answered with the right code, and the server goes on.
@@ -63,7 +65,9 @@ func TestFaultsAreAnsweredAndSurvived(t *testing.T) {
 		"fetch dest missing":    {head + `"method":"fetch","params":{"env":"e1","path":"/etc/passwd","dest":"/no/such/x"}}`, "5", -32001, "/no/such/x: cannot be written"},
 		"fetch negative limit":  {head + `"method":"fetch","params":{"env":"e1","path":"/etc/passwd","dest":"/tmp/x","max_bytes":-1}}`, "5", -32602, "max_bytes: "},
 		"create bad config":     {head + `"method":"create","params":{"config":{"name":"a b","pids":-1,"network":"host"}}}`, "5", -32602, "network: "},
-		"create cpus a string":  {head + `"method":"create","params":{"config":{"cpus":"many"}}}`, "5", -32602, "config.cpus: must be a number"},
+		"create cpus a string":  {head + `"method":"create","params":{"config":{"cpus":"many"}}}`, "5", -32602, `cpus: "many" must be a number of cores`},
+		"create unknown key":    {head + `"method":"create","params":{"config":{"memroy":1}}}`, "5", -32602, "memroy: is no setting of dockerbox 1.2.3"},
+		"validate bad config":   {head + `"method":"validate","params":{"config":{"memory_mb":"12x","pids":1}}}`, "5", -32602, `memory_mb: "12x" must be a whole number of MB; pids: 1 must be`},
 		"create fails":          {head + `"method":"create","params":{"config":{"image":"missing"}}}`, "5", -32000, "no such image"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -183,5 +187,39 @@ func TestMessagesForCallsThatAreOverAreIgnored(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(c.provider.home, "ran")); err == nil {
 		t.Error("a request without an id was run")
+	}
+}
+
+// What only the provider knows to be wrong is named together with the rest, under the request's own keys.
+func TestProvidersFaultsAreNamedWithTheOthers(t *testing.T) {
+	c := serveRaw(t, func(s *Server) { s.Provider = particular{s.Provider} })
+	c.open()
+	for i, method := range []string{"create", "validate"} {
+		c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{"config":{"memory_mb":[],"extra_args":["--privileged"]}}}`, i+5, method))
+		l, _ := c.answer(strconv.Itoa(i + 5))
+		const want = "memory_mb: [] must be a whole number of MB; extra_args: --privileged is not taken"
+		if l.Error == nil || l.Error.Code != -32602 || l.Error.Message != want {
+			t.Errorf("%s: got %+v, want %q", method, l.Error, want)
+		}
+	}
+}
+
+// particular takes no further flags.
+type particular struct{ contract.Provider }
+
+func (particular) Check(c contract.Config) contract.Faults {
+	faults := c.Validate()
+	for _, arg := range c.ExtraArgs {
+		faults = append(faults, contract.Fault{Key: "extra-args", Problem: arg + " is not taken"})
+	}
+	return faults
+}
+
+func TestValidateMakesNothing(t *testing.T) {
+	c := serveRaw(t, nil)
+	c.open()
+	c.send(`{"jsonrpc":"2.0","id":5,"method":"validate","params":{"config":{"image":"missing","memory_mb":512}}}`)
+	if l, _ := c.answer("5"); l.Error != nil || len(l.Result) != 0 {
+		t.Errorf("got %+v %+v, want an empty result", l.Result, l.Error)
 	}
 }

@@ -1,10 +1,6 @@
 package rpc
 
-import (
-	"encoding/json"
-
-	"github.com/hermes-dockerbox/dockerbox/contract"
-)
+import "encoding/json"
 
 // Protocol is the version both sides name. It grows when an older peer would misunderstand.
 const Protocol = 1
@@ -31,6 +27,7 @@ const (
 	methodInitialize = "initialize"
 	methodProbe      = "probe"
 	methodCreate     = "create"
+	methodValidate   = "validate"
 	methodExecute    = "execute"
 	methodExecPrefix = "exec_prefix"
 	methodFetch      = "fetch"
@@ -89,8 +86,11 @@ type (
 		Version  string `json:"version"`
 	}
 	createParams struct {
-		Config contract.Config `json:"config"`
+		Config json.RawMessage `json:"config,omitempty"` // see decodeConfig
 		Cwd    string          `json:"cwd"`
+	}
+	validateParams struct {
+		Config json.RawMessage `json:"config,omitempty"`
 	}
 	createResult struct {
 		Env         string   `json:"env"`

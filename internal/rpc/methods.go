@@ -16,6 +16,7 @@ type method func(c *conn, ctx context.Context, k *call, raw json.RawMessage) ([]
 var methods = map[string]method{
 	methodProbe:      (*conn).probe,
 	methodCreate:     (*conn).create,
+	methodValidate:   (*conn).validate,
 	methodExecute:    (*conn).execute,
 	methodExecPrefix: (*conn).execPrefix,
 	methodFetch:      (*conn).fetch,
@@ -30,12 +31,20 @@ func (c *conn) probe(ctx context.Context, _ *call, _ json.RawMessage) ([]byte, e
 }
 
 func (c *conn) create(ctx context.Context, _ *call, raw json.RawMessage) ([]byte, error) {
-	p := createParams{Config: contract.Defaults()}
+	var p createParams
 	if err := decodeParams(raw, &p); err != nil {
 		return nil, err
 	}
-	env, err := c.server.Provider.CreateEnvironment(ctx, p.Config, p.Cwd)
+	cfg, err := c.server.config(p.Config)
 	if err != nil {
+		return nil, err
+	}
+	env, err := c.server.Provider.CreateEnvironment(ctx, cfg, p.Cwd)
+	var faults contract.Faults
+	switch {
+	case errors.As(err, &faults):
+		return nil, byJSONKey(faults)
+	case err != nil:
 		return nil, err
 	}
 	handle, ok := c.adopt(env)
@@ -51,6 +60,31 @@ func (c *conn) create(ctx context.Context, _ *call, raw json.RawMessage) ([]byte
 		Env: handle, Name: info.Name, ContainerID: info.ContainerID, Image: info.Image, User: info.User, Home: info.Home,
 		Cwd: info.Cwd, TempDir: info.TempDir, Created: info.Created, ForwardEnv: info.ForwardEnv, Warnings: warnings,
 	}), nil
+}
+
+// validate looks at a config as create does and makes nothing.
+func (c *conn) validate(_ context.Context, _ *call, raw json.RawMessage) ([]byte, error) {
+	var p validateParams
+	if err := decodeParams(raw, &p); err != nil {
+		return nil, err
+	}
+	if _, err := c.server.config(p.Config); err != nil {
+		return nil, err
+	}
+	return mustMarshal(nothing{}), nil
+}
+
+// config reads the config of a request; the error is the Faults of it.
+func (s *Server) config(raw json.RawMessage) (contract.Config, error) {
+	check := contract.Config.Validate
+	if c, ok := s.Provider.(checker); ok {
+		check = c.Check
+	}
+	cfg, faults := decodeConfig(raw, s.Version, check)
+	if faults != nil {
+		return cfg, faults
+	}
+	return cfg, nil
 }
 
 // adopt gives env a handle, unless the handles were let go already.
