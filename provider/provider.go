@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
 	dockerimage "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/api/types/system"
@@ -36,6 +37,7 @@ type Engine interface {
 	Close() error
 	Ping(context.Context) (string, error)
 	Info(context.Context) (system.Info, error)
+	Version(context.Context) (types.Version, error)
 	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error)
 	Start(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (container.InspectResponse, error)

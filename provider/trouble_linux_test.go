@@ -109,7 +109,7 @@ func TestAContainerThatIsNotOurs(t *testing.T) {
 	if err := p.Remove(t.Context(), cfg.Name, provider.RemoveOptions{Force: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.AddForeign(t.Context(), name, cfg.Image); err != nil {
+	if err := e.AddForeign(t.Context(), name, cfg.Image, nil); err != nil {
 		t.Fatal(err)
 	}
 	_, err := p.CreateEnvironment(t.Context(), cfg, "")

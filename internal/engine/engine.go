@@ -104,8 +104,11 @@ func (e *Engine) Info(ctx context.Context) (system.Info, error) {
 	return info, e.explain("asking the daemon about itself", err)
 }
 
-// Version is what the daemon's parts call themselves, Docker's and those of engines that stand in for it.
+// Version is what the daemon's parts call themselves: Docker's, or those of an engine that stands in for it.
 func (e *Engine) Version(ctx context.Context) (types.Version, error) {
+	if err := e.ready(ctx); err != nil {
+		return types.Version{}, err
+	}
 	version, err := e.api.ServerVersion(ctx)
-	return version, e.explain("asking the daemon for its version", err)
+	return version, e.explain("asking the daemon what it is", err)
 }

@@ -26,6 +26,7 @@ type box struct {
 
 	home    string // where its home is now; empty before the first start
 	kept    string // volume that keeps the home; empty for none
+	bare    bool   // it runs, and nothing in it: see [Engine.Programs]
 	agent   *exec.Cmd
 	ended   chan struct{} // closed when the agent was collected
 	paused  bool
@@ -34,6 +35,9 @@ type box struct {
 
 // running reports whether the container's agent lives.
 func (b *box) running() bool {
+	if b.bare {
+		return true
+	}
 	if b.agent == nil {
 		return false
 	}
@@ -84,9 +88,9 @@ func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config,
 	return b.id, nil, nil
 }
 
-// AddForeign makes a container that is nobody's of the provider's.
-func (e *Engine) AddForeign(ctx context.Context, name, image string) error {
-	_, _, err := e.Create(ctx, name, &container.Config{Image: image}, &container.HostConfig{})
+// AddForeign makes a container that this provider did not make, with labels that may be nil.
+func (e *Engine) AddForeign(ctx context.Context, name, image string, labels map[string]string) error {
+	_, _, err := e.Create(ctx, name, &container.Config{Image: image, Labels: labels}, &container.HostConfig{})
 	return err
 }
 

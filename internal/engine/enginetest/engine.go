@@ -13,7 +13,9 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/api/types/versions"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
@@ -32,6 +34,8 @@ type Engine struct {
 	containers map[string]*box // by id
 	faults     faults
 	info       system.Info
+	version    types.Version
+	programs   func(argv []string) string
 }
 
 // New makes an engine without images. [Engine.Close] ends what it runs and removes its files.
@@ -47,8 +51,9 @@ func New() (*Engine, error) {
 		info: system.Info{
 			ID: "in-memory", Driver: "overlay2", DriverStatus: [][2]string{{"Backing Filesystem", "extfs"}}, CgroupDriver: "cgroupfs", CgroupVersion: "1",
 			MemoryLimit: true, SwapLimit: true, CPUCfsPeriod: true, CPUCfsQuota: true, PidsLimit: true, SecurityOptions: []string{"name=seccomp,profile=default"},
-			OSType: "linux", ServerVersion: "20.10",
+			OSType: "linux", ServerVersion: "20.10", Architecture: machine(),
 		},
+		version: types.Version{Version: "20.10", APIVersion: "1.41", Components: []types.ComponentVersion{{Name: "Engine", Version: "20.10"}}},
 	}
 	e.close = sync.OnceValue(e.end)
 	go e.starter()
@@ -105,7 +110,17 @@ func (e *Engine) path(parts ...string) string {
 func (e *Engine) Address() string { return "memory://" + e.dir }
 
 // Ping implements the provider's engine.
-func (e *Engine) Ping(ctx context.Context) (string, error) { return "1.41", e.enter(ctx, OpPing) }
+func (e *Engine) Ping(ctx context.Context) (string, error) {
+	if err := e.enter(ctx, OpPing); err != nil {
+		return "", err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if versions.LessThan(e.version.APIVersion, engine.MinAPI) {
+		return e.version.APIVersion, failure(nil, "the daemon speaks API %s, older than %s", e.version.APIVersion, engine.MinAPI)
+	}
+	return e.version.APIVersion, nil
+}
 
 // Info implements the provider's engine: what [Engine.Describe] set, else a daemon that can set every limit and has no quotas.
 func (e *Engine) Info(ctx context.Context) (system.Info, error) {
@@ -122,6 +137,31 @@ func (e *Engine) Describe(info system.Info) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.info = info
+}
+
+// Version implements the provider's engine: what [Engine.DescribeVersion] set, else Docker 20.10.
+func (e *Engine) Version(ctx context.Context) (types.Version, error) {
+	if err := e.enter(ctx, OpVersion); err != nil {
+		return types.Version{}, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.version, nil
+}
+
+// DescribeVersion sets which API the daemon speaks, and what its parts call themselves, from now on.
+func (e *Engine) DescribeVersion(v types.Version) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.version = v
+}
+
+// machine is this machine's architecture as the kernel names it and a daemon repeats it.
+func machine() string {
+	if name, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]; ok {
+		return name
+	}
+	return runtime.GOARCH
 }
 
 // newID is 64 hexadecimal digits, like a daemon's.

@@ -40,9 +40,6 @@ func (e *Engine) Exec(ctx context.Context, id, _ string, argv []string) (engine.
 	if err := e.enter(ctx, OpExec); err != nil {
 		return nil, err
 	}
-	if !slices.Equal(argv, []string{agentDir + "/agent", "attach"}) {
-		return nil, failure(nil, "starting %q in container %s: this engine only attaches to agents", argv, short(id))
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	b, ok := e.find(id)
@@ -51,6 +48,12 @@ func (e *Engine) Exec(ctx context.Context, id, _ string, argv []string) (engine.
 		return nil, notFound("starting %s in container %s: there is none", argv[0], short(id))
 	case b.paused || !b.running():
 		return nil, failure(engine.ErrConflict, "starting %s in container %s: it is %s", argv[0], short(id), b.status())
+	}
+	if b.bare {
+		return e.play(argv), nil
+	}
+	if !slices.Equal(argv, []string{agentDir + "/agent", "attach"}) {
+		return nil, failure(nil, "starting %q in container %s: this engine only attaches to agents", argv, short(id))
 	}
 	program, err := e.program(b)
 	if err != nil {

@@ -15,6 +15,7 @@ type Op string
 const (
 	OpPing         Op = "ping"
 	OpInfo         Op = "info"
+	OpVersion      Op = "version"
 	OpCreate       Op = "create"
 	OpStart        Op = "start"
 	OpInspect      Op = "inspect"

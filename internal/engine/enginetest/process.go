@@ -16,7 +16,8 @@ import (
 const agentDir = "/.dockerbox"
 
 // Start implements the provider's engine. Instead of the entry point, which only keeps a container alive, it runs what that container's first
-// attach would have started: the resident agent, listening on a socket of the container's own.
+// attach would have started: the resident agent, listening on a socket of the container's own. A container with an entry point of another kind
+// counts as running, with nothing in it.
 func (e *Engine) Start(ctx context.Context, id string) error {
 	if err := e.enter(ctx, OpStart); err != nil {
 		return err
@@ -28,6 +29,10 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 		return notFound("starting container %s: there is none", id)
 	}
 	if b.running() {
+		return nil
+	}
+	if len(b.config.Entrypoint) == 0 || b.config.Entrypoint[0] != agentDir+"/agent" {
+		b.bare = true
 		return nil
 	}
 	program, err := e.program(b)
@@ -122,6 +127,11 @@ func (e *Engine) Stop(id string) error {
 		s.hangUp() // first, or the host would hear of commands that were killed rather than of a container that ended
 	}
 	b.paused = false
+	if b.bare {
+		b.bare = false
+		e.mu.Unlock()
+		return nil
+	}
 	agent, ended, entrance := b.agent.Process, b.ended, e.entrance(b)
 	e.mu.Unlock()
 	if err := os.Remove(entrance); err != nil && !os.IsNotExist(err) {
