@@ -203,7 +203,7 @@ func TestAMissingImage(t *testing.T) {
 	p, cfg := newProvider(t, e), fresh(e)()
 	e.RemoveImage(cfg.Image)
 	_, err := p.CreateEnvironment(t.Context(), cfg, "")
-	backendError(t, err, cfg.Image, "pulled", "--image")
+	backendError(t, err, cfg.Image, "cannot be pulled")
 	nothingIsLeft(t, e)
 	e.Before(enginetest.OpPull, func() { e.AddImage(cfg.Image) })
 	prints(t, open(t, p, cfg), "echo on", "on\n")

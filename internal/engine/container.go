@@ -15,6 +15,9 @@ import (
 // Create makes a container without starting it and returns its id, and in the daemon's own words which settings it discarded. The error is
 // an [ErrConflict] when the name is taken and an [ErrNotFound] when the image is missing.
 func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error) {
+	if err := e.ready(ctx); err != nil {
+		return "", nil, err
+	}
 	made, err := e.api.ContainerCreate(ctx, cfg, host, nil, nil, name)
 	if err != nil {
 		return "", nil, e.explain("creating container "+name, err)
@@ -24,17 +27,26 @@ func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config,
 
 // Start starts a container; one that runs already is no error.
 func (e *Engine) Start(ctx context.Context, id string) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
 	return e.explain("starting container "+short(id), e.api.ContainerStart(ctx, id, container.StartOptions{}))
 }
 
 // Inspect describes a container, by id or name. [ErrNotFound] when there is none.
 func (e *Engine) Inspect(ctx context.Context, id string) (container.InspectResponse, error) {
+	if err := e.ready(ctx); err != nil {
+		return container.InspectResponse{}, err
+	}
 	c, err := e.api.ContainerInspect(ctx, id)
 	return c, e.explain("looking at container "+short(id), err)
 }
 
 // List returns the containers, running or not, that carry all labels ("key" or "key=value").
 func (e *Engine) List(ctx context.Context, labels ...string) ([]container.Summary, error) {
+	if err := e.ready(ctx); err != nil {
+		return nil, err
+	}
 	args := filters.NewArgs()
 	for _, l := range labels {
 		args.Add("label", l)
@@ -45,6 +57,9 @@ func (e *Engine) List(ctx context.Context, labels ...string) ([]container.Summar
 
 // Remove ends and removes a container with its anonymous volumes. A container that is gone already is no error.
 func (e *Engine) Remove(ctx context.Context, id string) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
 	err := e.explain("removing container "+short(id), e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}))
 	if errors.Is(err, ErrNotFound) {
 		return nil
@@ -55,6 +70,9 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 // ReadFile returns a file of a container, running or not, up to limit bytes; the rest is an error. [ErrNotFound] when it is missing.
 func (e *Engine) ReadFile(ctx context.Context, id, path string, limit int64) ([]byte, error) {
 	did := fmt.Sprintf("reading %s of container %s", path, short(id))
+	if err := e.ready(ctx); err != nil {
+		return nil, err
+	}
 	archive, _, err := e.api.CopyFromContainer(ctx, id, path)
 	if err != nil {
 		return nil, e.explain(did, err)
@@ -73,6 +91,9 @@ func (e *Engine) ReadFile(ctx context.Context, id, path string, limit int64) ([]
 
 // FileSize returns the size of a file of a container in bytes, running or not. [ErrNotFound] when it is missing.
 func (e *Engine) FileSize(ctx context.Context, id, path string) (int64, error) {
+	if err := e.ready(ctx); err != nil {
+		return 0, err
+	}
 	stat, err := e.api.ContainerStatPath(ctx, id, path)
 	return stat.Size, e.explain(fmt.Sprintf("looking at %s of container %s", path, short(id)), err)
 }
@@ -99,6 +120,9 @@ func (e *Engine) WriteFile(ctx context.Context, id, dir, name string, mode int64
 		}
 	}
 	if err := entries.Close(); err != nil {
+		return err
+	}
+	if err := e.ready(ctx); err != nil {
 		return err
 	}
 	err := e.api.CopyToContainer(ctx, id, dir, &archive, container.CopyToContainerOptions{})

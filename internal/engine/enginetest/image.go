@@ -110,7 +110,7 @@ func (e *Engine) Pull(ctx context.Context, ref string, report func(jsonmessage.J
 	_, ok := e.image(ref)
 	e.mu.Unlock()
 	if !ok {
-		return notFound("pulling image %s: no such repository", ref)
+		return notFound("the image %s is not on this daemon and cannot be pulled: its registry has no such image or tag", ref)
 	}
 	report(jsonmessage.JSONMessage{Status: "Pull complete", Progress: &jsonmessage.JSONProgress{Current: 1, Total: 1}})
 	return nil
