@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
+	"strconv"
+	"strings"
 )
 
 // Config is what shapes one sandbox. [Defaults] fills it, [Config.Validate] lists everything wrong with it.
@@ -75,10 +77,15 @@ var (
 	envPattern  = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// The smallest limits the kernel and Docker accept.
+// MinMemoryMB is the smallest memory limit that Docker takes, in MiB.
+const MinMemoryMB = 6
+
 const (
-	minCPUs     = 0.01
-	minMemoryMB = 6
+	minCPUs = 0.01
+	// No machine has more; what is above is a slip of the unit, and would not fit Docker's own numbers.
+	maxCPUs = 1_000_000
+	maxMB   = 1 << 30
+	maxID   = 1<<31 - 1 // the largest number of an account or a group for Docker
 )
 
 // minPIDs leaves a command about half: the agent's threads and the shell that waits take some 30.
@@ -88,8 +95,20 @@ const minPIDs = 64
 // 128 characters.
 func ValidName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }
 
-// ValidUser reports whether user is a name or number with an optional ":group".
-func ValidUser(user string) bool { return userPattern.MatchString(user) }
+// ValidUser reports whether user is a name, or a number up to 2147483647, with an optional ":group" of the same kind.
+func ValidUser(user string) bool {
+	name, group, _ := strings.Cut(user, ":")
+	return userPattern.MatchString(user) && validID(name) && validID(group)
+}
+
+// validID reports whether s is not a number that is too large for an account.
+func validID(s string) bool {
+	if strings.Trim(s, "0123456789") != "" || s == "" {
+		return true // a name
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	return err == nil && n <= maxID
+}
 
 // Validate returns every fault in c, in the order of its fields; nil when there is none. No I/O.
 func (c Config) Validate() Faults {
@@ -102,19 +121,19 @@ func (c Config) Validate() Faults {
 		add("profile", "%s must be a name like that of a sandbox", quoteShort(c.Profile))
 	}
 	if c.User != "" && !ValidUser(c.User) {
-		add("user", "%s must be a name or number, optionally followed by \":\" and a group", quoteShort(c.User))
+		add("user", "%s must be a name, or a number up to %d, optionally followed by \":\" and a group", quoteShort(c.User), maxID)
 	}
-	if c.CPUs < 0 || c.CPUs > 0 && c.CPUs < minCPUs || c.CPUs != c.CPUs || c.CPUs > 1e6 {
-		add("cpus", "%v must be 0 (no limit) or at least %v cores", c.CPUs, minCPUs)
+	if c.CPUs < 0 || c.CPUs > 0 && c.CPUs < minCPUs || c.CPUs != c.CPUs || c.CPUs > maxCPUs {
+		add("cpus", "%v must be 0 (no limit) or %v to %d cores", c.CPUs, minCPUs, maxCPUs)
 	}
-	if c.MemoryMB < 0 || c.MemoryMB > 0 && c.MemoryMB < minMemoryMB || c.MemoryMB > 1<<40 {
-		add("memory", "%d MB must be 0 (no limit) or at least %d MB", c.MemoryMB, minMemoryMB)
+	if c.MemoryMB < 0 || c.MemoryMB > 0 && c.MemoryMB < MinMemoryMB || c.MemoryMB > maxMB {
+		add("memory", "%d MB must be 0 (no limit) or %d to %d MB", c.MemoryMB, MinMemoryMB, maxMB)
 	}
 	if c.PIDs < 0 || c.PIDs > 0 && c.PIDs < minPIDs {
 		add("pids", "%d must be 0 (no limit) or at least %d, for the agent and its shells take some themselves", c.PIDs, minPIDs)
 	}
-	if c.DiskMB < 0 || c.DiskMB > 1<<40 {
-		add("disk", "%d MB must be 0 (no limit) or a positive number of MB", c.DiskMB)
+	if c.DiskMB < 0 || c.DiskMB > maxMB {
+		add("disk", "%d MB must be 0 (no limit) or 1 to %d MB", c.DiskMB, maxMB)
 	}
 	if c.ShmBytes < 0 {
 		add("shm-size", "%d must be 0 (engine default) or a positive number of bytes", c.ShmBytes)

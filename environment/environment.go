@@ -256,7 +256,7 @@ func (e *Environment) ExecPrefix(ctx context.Context, user string, interactive b
 	if user != "" && !contract.ValidUser(user) {
 		return nil, &contract.BackendError{
 			Reason: fmt.Sprintf("%q is not a user", clean(user)),
-			Hint:   "a user is a name or number, optionally followed by \":\" and a group",
+			Hint:   "a user is a name, or a number up to 2147483647, optionally followed by \":\" and a group",
 		}
 	}
 	if _, err := e.live(ctx); err != nil {

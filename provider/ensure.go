@@ -85,7 +85,7 @@ func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error)
 // replace removes a container of ours to make room for a new one. The home volume stays.
 func (p *Provider) replace(ctx context.Context, found container.InspectResponse) error {
 	b, err := readBox(found)
-	if err != nil {
+	if err != nil && !errors.Is(err, errUnreadable) {
 		return err
 	}
 	p.logf("replacing sandbox %s", b.id)
@@ -137,7 +137,10 @@ func (p *Provider) start(ctx context.Context, id identity, found container.Inspe
 	return false, err
 }
 
-// readBox reads what the labels of a container say.
+// errUnreadable is the cause of readBox's error for a container that is dockerbox's, but does not say how it was made.
+var errUnreadable = errors.New("unreadable label")
+
+// readBox reads what the labels of a container say. With [errUnreadable] the id and the container are right nevertheless.
 func readBox(found container.InspectResponse) (box, error) {
 	name := strings.TrimPrefix(found.Name, "/")
 	labels := map[string]string{}
@@ -150,12 +153,13 @@ func readBox(found container.InspectResponse) (box, error) {
 			Hint:   "rename or remove that container, or choose another sandbox name",
 		}
 	}
-	r, err := readRecord(labels)
-	if err != nil {
-		return box{}, &contract.BackendError{
+	b := box{id: identity{labels[labelProfile], labels[labelName]}, containerID: found.ID}
+	var err error
+	if b.record, err = readRecord(labels); err != nil {
+		return b, &contract.BackendError{
 			Reason: fmt.Sprintf("the label %s of container %s cannot be read", labelConfig, name),
-			Hint:   "the container was made by another version; dockerbox rm -f " + labels[labelName] + " and up again", Err: err,
+			Hint:   fmt.Sprintf("another version made it: dockerbox rm -f --keep-home %s removes it, and the next up makes it anew with its home", b.id), Err: errors.Join(errUnreadable, err),
 		}
 	}
-	return box{id: identity{labels[labelProfile], labels[labelName]}, containerID: found.ID, record: r}, nil
+	return b, nil
 }

@@ -98,7 +98,7 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 	if errors.Is(err, engine.ErrNotFound) {
 		return &contract.BackendError{Reason: err.Error(), Hint: hintList, Err: err} // nobody who removes wants to make it
 	}
-	if err != nil {
+	if err != nil && !(errors.Is(err, errUnreadable) && o.Force) { // what it was made with does not matter then
 		return err
 	}
 	if found.State.Running && !o.Force {
@@ -119,8 +119,9 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 // find looks a sandbox up by its address. The error is an [engine.ErrNotFound] when there is none.
 func (p *Provider) find(ctx context.Context, address string) (container.InspectResponse, box, error) {
 	id := parseIdentity(address)
-	if !contract.ValidName(id.name) {
-		return container.InspectResponse{}, box{}, contract.Config{Name: id.name, Network: contract.NetworkBridge}.Validate()
+	if !contract.ValidName(id.name) || strings.Contains(address, "/") && !contract.ValidName(id.profile) {
+		problem := fmt.Sprintf("%.60q is no name that dockerbox ps could show", address)
+		return container.InspectResponse{}, box{}, contract.Faults{{Key: "name", Problem: problem}}
 	}
 	found, err := p.engine.Inspect(ctx, id.container())
 	if errors.Is(err, engine.ErrNotFound) {

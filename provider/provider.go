@@ -141,7 +141,7 @@ func (p *Provider) Probe(ctx context.Context) contract.Health {
 
 // CreateEnvironment implements [contract.Provider].
 func (p *Provider) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
-	if faults := cfg.Validate(); faults != nil {
+	if faults := Check(cfg); faults != nil {
 		return nil, faults
 	}
 	if cfg.Image == "" {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"strings"
 
 	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
@@ -93,18 +95,29 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 		faults = append(faults, contract.Fault{Key: "memory", Problem: err.Error()})
 	}
 	const mib = 1 << 20
+	if memory > 0 && memory < contract.MinMemoryMB*mib {
+		faults = append(faults, contract.Fault{
+			Key: "memory", Problem: fmt.Sprintf("%.40q must be 0 (no limit) or at least %dm; a plain number counts bytes", o.memory, contract.MinMemoryMB),
+		})
+		memory = 0
+	}
 	cfg.MemoryMB = memory/mib + (memory%mib+mib-1)/mib // up, so that a few bytes do not become "no limit"
 	if cfg.ShmBytes, err = size(o.shm); err != nil {
 		faults = append(faults, contract.Fault{Key: "shm-size", Problem: err.Error()})
 	}
 	if cfg.Env, err = variables(o.env, o.envFiles, lookup); err != nil {
-		var usage *usageError
-		if !errors.As(err, &usage) {
+		var wrong contract.Faults
+		if !errors.As(err, &wrong) {
 			return cfg, err
 		}
-		faults = append(faults, contract.Fault{Key: "env", Problem: err.Error()})
+		faults = append(faults, wrong...)
 	}
-	if faults = append(faults, cfg.Validate()...); len(faults) > 0 {
+	for _, name := range []string{"image", "user"} { // an unset variable of a script must not turn into the default
+		if value := flags.Lookup(name).Value.String(); value == "" && flags.Changed(name) {
+			faults = append(faults, contract.Fault{Key: name, Problem: `"" is given; leave --` + name + " out for the default"})
+		}
+	}
+	if faults = append(faults, provider.Check(cfg)...); len(faults) > 0 {
 		return cfg, faults
 	}
 	return cfg, nil
@@ -113,8 +126,13 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 // size reads 512m, 5g or a plain number of bytes.
 func size(s string) (int64, error) {
 	n, err := units.RAMInBytes(s)
-	if err != nil {
+	switch {
+	case err != nil:
 		return 0, fmt.Errorf("%.40q must be a number of bytes or a size such as 512m or 5g", s)
+	case n < 0 || n == math.MaxInt64: // what does not fit becomes one of the two, by the machine's taste
+		return 0, fmt.Errorf("%.40q is more than any machine has", s)
+	case n == 0 && strings.ContainsAny(s, "123456789"):
+		return 0, fmt.Errorf("%.40q is less than a byte", s)
 	}
 	return n, nil
 }

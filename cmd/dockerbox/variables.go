@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 
@@ -23,39 +25,39 @@ func variables(given, files []string, lookup lookupEnv) (map[string]string, erro
 			return nil, err
 		}
 		for _, line := range lines {
-			if err := setVariable(set, line, "--env-file "+file+": ", lookup); err != nil {
-				return nil, err
+			if problem := setVariable(set, line, lookup); problem != "" {
+				return nil, contract.Faults{{Key: "env-file", Problem: "in " + file + " " + problem}}
 			}
 		}
 	}
 	for _, arg := range given {
-		if err := setVariable(set, arg, "", lookup); err != nil {
-			return nil, err
+		if problem := setVariable(set, arg, lookup); problem != "" {
+			return nil, contract.Faults{{Key: "env", Problem: problem}}
 		}
 	}
 	return set, nil
 }
 
-// setVariable takes one argument or line; where begins the message about a wrong one.
-func setVariable(set map[string]string, arg, where string, lookup lookupEnv) error {
+// setVariable takes one argument or line and says what is wrong with it.
+func setVariable(set map[string]string, arg string, lookup lookupEnv) (problem string) {
 	name, value, ok := strings.Cut(arg, "=")
 	if name == "" || strings.ContainsAny(name, " \t") {
-		return &usageError{problem: fmt.Sprintf("%s%.60q does not begin with a variable name", where, arg)}
+		return fmt.Sprintf("%.60q does not begin with a variable name", arg)
 	}
 	if !ok {
 		if value, ok = lookup(name); !ok {
-			return nil
+			return ""
 		}
 	}
 	set[name] = value
-	return nil
+	return ""
 }
 
 // envFile returns the lines of a file that set something: not the empty ones and not those that begin with #.
 func envFile(path string) ([]string, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &usageError{problem: fmt.Sprintf("--env-file: %v", err)}
+		return nil, contract.Faults{{Key: "env-file", Problem: fmt.Sprintf("%s cannot be read (%s)", path, cause(err))}}
 	}
 	var lines []string
 	scan := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
@@ -69,10 +71,19 @@ func envFile(path string) ([]string, error) {
 	return lines, scan.Err()
 }
 
+// cause is why a file could not be used, without Go's word for the system call and the path, which the caller has said already.
+func cause(err error) string {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file.Err.Error()
+	}
+	return err.Error()
+}
+
 // checkUser refuses what no sandbox could have before anything is started for it.
 func checkUser(user string) error {
 	if user != "" && !contract.ValidUser(user) {
-		return &usageError{problem: fmt.Sprintf("user %.60q must be a name or number, optionally followed by \":\" and a group", user)}
+		return &usageError{problem: fmt.Sprintf("user %.60q must be a name, or a number up to 2147483647, optionally followed by \":\" and a group", user)}
 	}
 	return nil
 }

@@ -22,6 +22,8 @@ var methods = map[string]method{
 	methodFetch:      (*conn).fetch,
 	methodRealpath:   (*conn).realpath,
 	methodCleanup:    (*conn).cleanup,
+	methodDoctor:     (*conn).doctor,
+	methodReap:       (*conn).reap,
 }
 
 func (c *conn) probe(ctx context.Context, _ *call, _ json.RawMessage) ([]byte, error) {
@@ -183,5 +185,5 @@ func bytesUnlessText(s string) []byte {
 }
 
 func faultUser(user string) contract.Faults {
-	return fault("user", fmt.Sprintf("%.64q must be a name or number, optionally followed by \":\" and a group", user))
+	return fault("user", fmt.Sprintf("%.64q must be a name, or a number up to 2147483647, optionally followed by \":\" and a group", user))
 }
