@@ -250,13 +250,13 @@ func TestWords(t *testing.T) {
 	for _, tc := range []struct {
 		word, reason, text string
 	}{
-		{"nosuch", wire.ReasonNotFound, `exec: "nosuch": executable file not found in $PATH`},
-		{"", wire.ReasonNotFound, `exec: "": executable file not found in $PATH`},
-		{"/no/such", wire.ReasonNotFound, `exec: "/no/such": no such file or directory`},
-		{"plain", wire.ReasonNotExecutable, `exec: "plain": permission denied`},
-		{"adir", wire.ReasonNotFound, `exec: "adir": executable file not found in $PATH`},
+		{"nosuch", wire.ReasonNotFound, `cannot run "nosuch": no such program on its PATH`},
+		{"", wire.ReasonNotFound, `cannot run "": no such program on its PATH`},
+		{"/no/such", wire.ReasonNotFound, `cannot run "/no/such": no such file or directory`},
+		{"plain", wire.ReasonNotExecutable, `cannot run "plain": permission denied`},
+		{"adir", wire.ReasonNotFound, `cannot run "adir": no such program on its PATH`},
 		{w.path("bin/plain"), wire.ReasonNotExecutable, "permission denied"},
-		{"/etc", wire.ReasonNotExecutable, `exec: "/etc": is a directory`},
+		{"/etc", wire.ReasonNotExecutable, `cannot run "/etc": is a directory`},
 		{w.path("bin/noformat"), wire.ReasonNotExecutable, "exec format error"},
 		{"nointerp", wire.ReasonNotFound, "nointerp"},
 	} {

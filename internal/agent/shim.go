@@ -68,9 +68,9 @@ func becomeProgram(args []string) int {
 	_ = unix.CloseRange(first, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
 	err := execute(words, os.Environ(), os.Getenv("PATH"))
 	if errors.Is(err, errNoProgram) || errors.Is(err, unix.ENOENT) {
-		return cannot(wire.ReasonNotFound, "exec: "+strconv.Quote(words[0])+": "+err.Error(), exitNotFound)
+		return cannot(wire.ReasonNotFound, "cannot run "+strconv.Quote(words[0])+": "+err.Error(), exitNotFound)
 	}
-	return cannot(wire.ReasonNotExecutable, "exec: "+strconv.Quote(words[0])+": "+err.Error(), exitNotExecutable)
+	return cannot(wire.ReasonNotExecutable, "cannot run "+strconv.Quote(words[0])+": "+err.Error(), exitNotExecutable)
 }
 
 func enter(dir, how, fallback string) error {
@@ -89,7 +89,7 @@ func enter(dir, how, fallback string) error {
 	return nil
 }
 
-var errNoProgram = errors.New("executable file not found in $PATH")
+var errNoProgram = errors.New("no such program on its PATH")
 
 // execute replaces the process by words[0], looked for as execvp does: a name without a slash in every entry of search, where an
 // entry that may not be executed is remembered but does not end the search.
