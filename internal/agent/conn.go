@@ -212,6 +212,10 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 		account := id.wire()
 		account.Temp = c.agent.files.temp()
 		return wire.Answer{Account: account}
+	case wire.OpJobs:
+		return answerJobs(jobs())
+	case wire.OpEnd:
+		return answerJobs(c.agent.endAll(time.Duration(q.LimitMS)*time.Millisecond), nil)
 	default:
 		return wire.Answer{Error: fmt.Sprintf("unknown question %.40q", q.Op)}
 	}

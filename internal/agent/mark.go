@@ -38,8 +38,23 @@ func nextMark() uint64 {
 	if base == 0 {
 		return 0
 	}
-	return base - 1 - marksMade.Add(1)%markRange
+	n := marksMade.Add(1) % markRange
+	given[n].Store(false)
+	return base - 1 - n
 }
+
+// given holds, for each mark, whether what carries it has been given a command. A shell that waits has not, nor has a login.
+var given [markRange]atomic.Bool
+
+// give notes that a command begins under mark.
+func give(mark uint64) {
+	if isMark(mark) {
+		given[markBase()-1-mark].Store(true)
+	}
+}
+
+// isGiven reports whether a command began under mark.
+func isGiven(mark uint64) bool { return isMark(mark) && given[markBase()-1-mark].Load() }
 
 // isMark reports whether a hard limit is one that nextMark gives.
 func isMark(limit uint64) bool {

@@ -30,6 +30,7 @@ func newProgram(id identity, base *snapshot, r *run, dir, how, fallback string) 
 	if split {
 		c.stderr, files[2] = mine[stderr], theirs[stderr]
 	}
+	give(c.mark)
 	argv := []string{execShim, strconv.FormatUint(c.mark, 10), dir, how, fallback}
 	for _, word := range r.req.Argv {
 		argv = append(argv, string(word))

@@ -115,6 +115,7 @@ func (s *shell) run(j job) error {
 	if _, err := s.text.WriteAt(b, 0); err != nil {
 		return fmt.Errorf("hand over the command: %w", err)
 	}
+	give(s.mark)
 	_, err := s.trigger.Write([]byte("go\x00"))
 	_ = s.trigger.Close() // written through or lost already
 	return err

@@ -75,18 +75,26 @@ type Exit struct {
 const (
 	OpAccount = "account" // resolve User; Answer.Account
 	OpPing    = "ping"    // an empty Answer
+	OpJobs    = "jobs"    // count what runs on somebody's behalf; Answer.Jobs and Example
+	OpEnd     = "end"     // ask everything in the container to end and wait at most LimitMS; Answer as for OpJobs
 )
 
 // Query asks the agent something that is not a command.
 type Query struct {
 	Op   string `json:"op"`
 	User string `json:"user,omitempty"`
+	// LimitMS bounds an OpEnd, in milliseconds; 0 asks and does not wait.
+	LimitMS int64 `json:"limit_ms,omitempty"`
 }
 
 // Answer replies to a Query of the same ID. Error is a sentence, empty when it worked.
 type Answer struct {
 	Account *Account `json:"account,omitempty"`
-	Error   string   `json:"error,omitempty"`
+	// Jobs is how many processes run on somebody's behalf, Example the name of one: all but the agent's own, shells that wait for a command,
+	// what a login left running, and the dead.
+	Jobs    int    `json:"jobs,omitempty"`
+	Example string `json:"example,omitempty"`
+	Error   string `json:"error,omitempty"`
 	// Reason is one of the Reason constants when Error has a kind the host acts on.
 	Reason string `json:"reason,omitempty"`
 }
