@@ -177,7 +177,7 @@ func (c *conn) request(ctx context.Context, id int64, m envelope) {
 	run, known := methods[m.Method]
 	switch {
 	case !known:
-		c.answer(id, nil, newError(codeMethod, fmt.Sprintf("method %.64q is unknown", m.Method), nil))
+		c.answer(id, nil, unknownMethod(m.Method))
 		return
 	case !c.greeted:
 		c.answer(id, nil, newError(codeRequest, "initialize must be the first request", nil))

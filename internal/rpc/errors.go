@@ -65,6 +65,10 @@ func newError(code int, message string, data any) *errorObject {
 	return e
 }
 
+func unknownMethod(name string) *errorObject {
+	return newError(codeMethod, fmt.Sprintf("method %.64q is unknown", name), nil)
+}
+
 // mustMarshal encodes values of this package, none of which can fail to encode.
 func mustMarshal(v any) []byte {
 	b, err := json.Marshal(v)

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -169,7 +171,7 @@ func (c *raw) open() {
 }
 
 // connect joins a Client to a Server in process.
-func connect(t *testing.T, p *localProvider) *Client {
+func connect(t *testing.T, p contract.Provider) *Client {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()

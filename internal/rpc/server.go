@@ -71,15 +71,10 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 }
 
 func (s *Server) hello() helloParams {
-	h := helloParams{
+	return helloParams{
 		Name: s.Provider.Name(), Protocol: Protocol, Version: s.Version,
-		Features: []string{featureExecute}, DefaultCwd: s.Provider.DefaultCwd(),
+		Features: features(s.Provider), DefaultCwd: s.Provider.DefaultCwd(),
 	}
-	if s.Provider.SupportsStreams() {
-		h.Features = append(h.Features, featureExecPrefix)
-	}
-	h.Features = append(h.Features, featureFetch)
-	return h
 }
 
 // Warn sends a sentence for the log to every connected client and reports whether there was one.
