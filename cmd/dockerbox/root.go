@@ -63,7 +63,7 @@ the terminal backend "dockerbox" of Hermes.`,
 	}
 	root.AddCommand(
 		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newRM(std, open),
-		newPrefix(std, open), newPlugin(std), newServe(std, open), newConformance(std, open), newVersion(std),
+		newPrefix(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newVersion(std),
 	)
 	root.SetHelpCommand(newHelp(root))
 	ownUsage(root)
