@@ -58,6 +58,8 @@ type Info struct {
 	Created bool
 	// ForwardEnv names the variables of [Config.ForwardEnv]: a caller adds the values it has to the [Request.Env] of each command.
 	ForwardEnv []string
+	// Mounts are those the sandbox has, whatever this call asked for.
+	Mounts []Mount
 	// Warnings are sentences the user should see once, such as a setting that cannot be honoured here.
 	Warnings []string
 }

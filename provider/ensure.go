@@ -27,7 +27,7 @@ type box struct {
 func (b box) info() contract.Info {
 	return contract.Info{
 		Name: b.id.String(), ContainerID: b.containerID, Image: b.record.Image, User: b.record.User,
-		Created: b.created, ForwardEnv: b.record.ForwardEnv, Warnings: b.warnings,
+		Created: b.created, ForwardEnv: b.record.ForwardEnv, Mounts: b.record.Mounts, Warnings: b.warnings,
 	}
 }
 

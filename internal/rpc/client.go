@@ -107,7 +107,7 @@ func (c *Client) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd
 	}
 	return &remote{client: c, handle: r.Env, info: contract.Info{
 		Name: r.Name, ContainerID: r.ContainerID, Image: r.Image, User: r.User, Home: r.Home, Cwd: r.Cwd, TempDir: r.TempDir,
-		Created: r.Created, ForwardEnv: r.ForwardEnv, Warnings: r.Warnings,
+		Created: r.Created, ForwardEnv: r.ForwardEnv, Mounts: r.Mounts, Warnings: r.Warnings,
 	}}, nil
 }
 

@@ -26,6 +26,7 @@ func box(t *testing.T) contract.Environment {
 func boxOf(t *testing.T, p contract.Provider) contract.Environment {
 	t.Helper()
 	cfg := contract.Defaults()
+	cfg.ForwardEnv, cfg.Mounts = []string{"TOKEN"}, []contract.Mount{{Source: "/a", Target: "/b", ReadOnly: true}, {Source: "v1", Target: "/c"}}
 	env, err := p.CreateEnvironment(t.Context(), cfg, "~")
 	if err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func (p *localProvider) CreateEnvironment(ctx context.Context, cfg contract.Conf
 	}
 	info := contract.Info{
 		Name: cfg.Name, ContainerID: "c0ffee", Image: cfg.Image, User: "me", Home: p.home, TempDir: os.TempDir(),
-		Cwd: contract.StartDirectory(cwd, p.home), Created: true,
+		Cwd: contract.StartDirectory(cwd, p.home), Created: true, ForwardEnv: cfg.ForwardEnv, Mounts: cfg.Mounts,
 	}
 	return &localEnv{provider: p, info: info, persistent: cfg.Persistent}, nil
 }

@@ -1,6 +1,10 @@
 package rpc
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
 
 // Protocol is the version both sides name. It grows when an older peer would misunderstand.
 const Protocol = 1
@@ -93,17 +97,18 @@ type (
 		Config json.RawMessage `json:"config,omitempty"`
 	}
 	createResult struct {
-		Env         string   `json:"env"`
-		Name        string   `json:"name"`
-		ContainerID string   `json:"container_id"`
-		Image       string   `json:"image"`
-		User        string   `json:"user"`
-		Home        string   `json:"home"`
-		Cwd         string   `json:"cwd"`
-		TempDir     string   `json:"temp_dir"`
-		Created     bool     `json:"created"`
-		ForwardEnv  []string `json:"forward_env,omitempty"`
-		Warnings    []string `json:"warnings"`
+		Env         string           `json:"env"`
+		Name        string           `json:"name"`
+		ContainerID string           `json:"container_id"`
+		Image       string           `json:"image"`
+		User        string           `json:"user"`
+		Home        string           `json:"home"`
+		Cwd         string           `json:"cwd"`
+		TempDir     string           `json:"temp_dir"`
+		Created     bool             `json:"created"`
+		ForwardEnv  []string         `json:"forward_env,omitempty"`
+		Mounts      []contract.Mount `json:"mounts,omitempty"`
+		Warnings    []string         `json:"warnings"`
 	}
 	executeParams struct {
 		Env         string            `json:"env"`

@@ -60,7 +60,7 @@ func (c *conn) create(ctx context.Context, _ *call, raw json.RawMessage) ([]byte
 	}
 	return mustMarshal(createResult{
 		Env: handle, Name: info.Name, ContainerID: info.ContainerID, Image: info.Image, User: info.User, Home: info.Home,
-		Cwd: info.Cwd, TempDir: info.TempDir, Created: info.Created, ForwardEnv: info.ForwardEnv, Warnings: warnings,
+		Cwd: info.Cwd, TempDir: info.TempDir, Created: info.Created, ForwardEnv: info.ForwardEnv, Mounts: info.Mounts, Warnings: warnings,
 	}), nil
 }
 
