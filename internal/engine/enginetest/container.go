@@ -29,6 +29,7 @@ type box struct {
 	bare    bool   // it runs, and nothing in it: see [Engine.Programs]
 	agent   *exec.Cmd
 	ended   chan struct{} // closed when the agent was collected
+	end     time.Time     // when that was; may be read once ended is closed
 	paused  bool
 	streams map[*stream]bool
 }
@@ -107,7 +108,7 @@ func (e *Engine) Inspect(ctx context.Context, id string) (container.InspectRespo
 	}
 	state := &container.State{Running: b.running(), Paused: b.paused, Status: b.status()}
 	if b.agent != nil && !b.running() {
-		state.ExitCode = b.agent.ProcessState.ExitCode()
+		state.ExitCode, state.FinishedAt = b.agent.ProcessState.ExitCode(), b.end.Format(time.RFC3339Nano)
 	}
 	return container.InspectResponse{
 		ContainerJSONBase: &container.ContainerJSONBase{

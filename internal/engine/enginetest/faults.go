@@ -20,6 +20,8 @@ const (
 	OpStart        Op = "start"
 	OpInspect      Op = "inspect"
 	OpList         Op = "list"
+	OpUpdate       Op = "update"
+	OpKill         Op = "kill"
 	OpRemove       Op = "remove"
 	OpReadFile     Op = "read file"
 	OpFileSize     Op = "file size"

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -87,6 +88,7 @@ func (e *Engine) startAgent(b *box, program string) error {
 	go func() { // ends with the agent, which Close ends
 		defer close(ended)
 		_ = command.Wait() // the status is in ProcessState
+		b.end = time.Now()
 	}()
 	return e.writeEntrance(b)
 }

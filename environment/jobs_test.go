@@ -1,0 +1,62 @@
+package environment
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
+)
+
+// answering plays an agent that answers one question of the kind op.
+func answering(t *testing.T, op string, limit int64, answer wire.Answer) *testBox {
+	t.Helper()
+	return &testBox{play: func(_ int, a *far) {
+		a.send(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Boot: "b"}))
+		f, ok := a.next(wire.TypeQuery)
+		q, err := wire.Decode[wire.Query](f)
+		if !ok || err != nil || q.Op != op || q.LimitMS != limit {
+			t.Errorf("asked %+v, %v; want %s and %d ms", q, err, op, limit)
+		}
+		a.send(wire.Encode(wire.TypeAnswer, f.ID, answer))
+		a.drain()
+	}}
+}
+
+func TestLookForJobs(t *testing.T) {
+	b := answering(t, wire.OpJobs, 0, wire.Answer{Jobs: 3, Example: "train\x1b[31m\nnext"})
+	got, err := LookForJobs(t.Context(), b, "1")
+	b.playing.Wait()
+	if want := (Jobs{3, "train [31m next"}); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+func TestAskToEnd(t *testing.T) {
+	b := answering(t, wire.OpEnd, 1500, wire.Answer{})
+	got, err := AskToEnd(t.Context(), b, "1", 1500*time.Millisecond)
+	b.playing.Wait()
+	if err != nil || got.Count != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// An agent that does not know the question is not one without jobs.
+func TestAnOlderAgentCannotTellOfJobs(t *testing.T) {
+	b := answering(t, wire.OpJobs, 0, wire.Answer{Error: `unknown question "jobs"`})
+	_, err := LookForJobs(t.Context(), b, "1")
+	b.playing.Wait()
+	if e := backend(t, err); !strings.Contains(e.Reason, "cannot tell") || !strings.Contains(e.Hint, "--recreate") {
+		t.Errorf("%q, %q", e.Reason, e.Hint)
+	}
+}
+
+// Whatever an agent counts, there are not fewer than none.
+func TestJobsAreNeverNegative(t *testing.T) {
+	b := answering(t, wire.OpJobs, 0, wire.Answer{Jobs: -5})
+	got, err := LookForJobs(t.Context(), b, "1")
+	b.playing.Wait()
+	if err != nil || got.Count != 0 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}

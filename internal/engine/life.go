@@ -1,0 +1,28 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/docker/docker/api/types/container"
+)
+
+// Update changes limits of a container, running or not, and returns in the daemon's own words what it discarded. A field that is zero stays
+// as it is.
+func (e *Engine) Update(ctx context.Context, id string, limits container.Resources) (warnings []string, err error) {
+	if err := e.ready(ctx); err != nil {
+		return nil, err
+	}
+	done, err := e.api.ContainerUpdate(ctx, id, container.UpdateConfig{Resources: limits})
+	return done.Warnings, e.explain("changing the limits of container "+short(id), err)
+}
+
+// Kill ends all processes of a container at once. The container stays, and can be started again; one that does not run is no error.
+// [ErrNotFound] when there is none. It relies on SIGKILL being what stops a sandbox: see its StopSignal.
+func (e *Engine) Kill(ctx context.Context, id string) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
+	atOnce := 0
+	err := e.api.ContainerStop(ctx, id, container.StopOptions{Timeout: &atOnce})
+	return e.explain("stopping container "+short(id), err)
+}
