@@ -16,8 +16,8 @@ const (
 	defaultLimit = 256
 	// settleTime bounds how long Serve waits at its end for commands to be dead, and then for sandboxes to be let go.
 	settleTime = 10 * time.Second
-	// probeTime bounds a probe: it is run while a status display waits.
-	probeTime = 2 * time.Second
+	// probeTime bounds a probe. It is run while a status display waits, for 2 s as a rule, and its answer must come before that.
+	probeTime = 1500 * time.Millisecond
 )
 
 // Server puts a provider behind the protocol. Set the fields before the first Serve; it may serve several connections at once.

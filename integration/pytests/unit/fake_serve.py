@@ -142,8 +142,21 @@ def handle(message, mode):
     elif method == "initialize":
         result(number, protocol=1, version="0.0-fake")
     elif method == "probe":
-        if mode != "deaf-probe":
+        if mode == "ready-probe":
+            result(number, status="ready", detail="Docker API 1.41")
+        elif mode == "odd-probe":
+            result(number, status="splendid", detail="all is well")
+        elif mode != "deaf-probe":
             result(number, status="needs_setup", detail="no daemon answers", hint="start it")
+    elif method == "doctor" and mode == "doctor-slow":
+        pass
+    elif method == "doctor" and mode.startswith("doctor"):
+        checks = [
+            {"name": "daemon", "status": "ok", "detail": "it answers"},
+            {"name": "disk limit", "status": "warn", "detail": "it is not enforced", "remedy": "use xfs"},
+            {"name": "image", "status": "fail", "detail": "there is none", "remedy": "make image"},
+        ]
+        result(number, checks=7 if mode == "doctor-broken" else checks)
     elif method == "create":
         if mode == "no-image":
             failure(number, -32000, "no image", {"kind": "backend", "reason": "the image is missing", "hint": "make image"})
@@ -197,8 +210,13 @@ def main():
         sys.exit(125)
     if mode == "chatty":
         raw("Welcome to the fake!\n\n")
-    protocol = 7 if mode == "protocol-7" else 1
-    send({"jsonrpc": "2.0", "method": "hello", "params": {"name": "dockerbox", "protocol": protocol, "version": "9.9", "features": []}})
+    hello = {
+        "name": "dockerbox",
+        "protocol": int(mode.removeprefix("protocol-")) if mode.startswith("protocol-") else 1,
+        "version": os.environ.get("FAKE_VERSION", "9.9"),
+        "features": ["execute", "doctor"] if mode.startswith("doctor") else ["execute"],
+    }
+    send({"jsonrpc": "2.0", "method": "hello", "params": hello})
     if mode == "deaf-input":
         # Greets, answers initialize, and then reads no more.
         handle(json.loads(sys.stdin.readline()), mode)

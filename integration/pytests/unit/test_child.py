@@ -77,7 +77,10 @@ class StartTest(unittest.TestCase):
         self.assertIn("speaks protocol 1", fault.reason)
         self.assertIn("speaks protocol 7", fault.reason)
         self.assertIn("9.9", fault.reason)
-        self.assertIn("plugin install", fault.hint)
+        self.assertTrue(fault.hint.startswith("the plugin is the older one: run `"), fault.hint)
+        self.assertIn("plugin install` and restart Hermes", fault.hint)
+        fault = self.fault("protocol-0")
+        self.assertTrue(fault.hint.startswith("the executable is the older one: update it, or run `"), fault.hint)
 
     def test_refused_child_is_not_left_running(self):
         log = Log(self)

@@ -9,6 +9,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import select
 import subprocess
 import threading
@@ -35,6 +36,8 @@ LOG_LINE = 2000
 # How dockerbox writes a piece of output. A flood is thousands of these, and finding one field takes json.loads longer than all the rest;
 # one that is written in another way is read by json.loads.
 _OUTPUT, _OUTPUT_DATA, _OUTPUT_END = b'{"jsonrpc":"2.0","method":"output","params":{"call":', b',"data":"', b'"}}'
+
+_RELEASE = re.compile(r"v?(\d+\.\d+\.\d+)")
 
 _encode = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -88,9 +91,11 @@ class Child:
         if spoken != PROTOCOL:
             raise Fault(
                 f"this plugin ({VERSION}) speaks protocol {PROTOCOL}, but {self.argv[0]} ({self.version}) speaks protocol {spoken}",
-                f"run `{self.argv[0]} plugin install` and restart Hermes, so that both are of one version",
+                self._how_to_agree(spoken),
                 lost=True,
             )
+        if self.other_version:
+            logger.warning("%s", self.other_version)
         client = {"name": "hermes", "version": VERSION}
         self.request("initialize", {"protocol": PROTOCOL, "client": client}, max(0.1, deadline - time.monotonic()))
 
@@ -98,6 +103,29 @@ class Child:
     def version(self):
         """The version the child greeted with, or "?"."""
         return str((self.hello or {}).get("version") or "?")
+
+    def _how_to_agree(self, spoken):
+        install = f"`{self.argv[0]} plugin install`"
+        if isinstance(spoken, int) and spoken < PROTOCOL:
+            return f"the executable is the older one: update it, or run {install} for the plugin of its version, and restart Hermes"
+        return f"the plugin is the older one: run {install} and restart Hermes"
+
+    @property
+    def other_version(self):
+        """A sentence when plugin and executable are of different releases, else "". A build between releases is of none."""
+        release = _RELEASE.match(self.version)
+        if not release or release[1] == VERSION:
+            return ""
+        return (
+            f"plugin {VERSION} and executable {self.version} are of different versions:"
+            f" run `{self.argv[0]} plugin install` and restart Hermes"
+        )
+
+    @property
+    def features(self):
+        """What the child said it can do, by name."""
+        features = (self.hello or {}).get("features")
+        return frozenset(map(str, features)) if isinstance(features, list) else frozenset()
 
     def request(self, method, params, patience):
         """Ask and wait at most ``patience`` seconds for the result; a Fault otherwise."""

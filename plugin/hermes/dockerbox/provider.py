@@ -3,27 +3,20 @@
 import copy
 import logging
 import threading
-import time
 from collections.abc import Mapping
 
 import hermes_constants
 from agent.terminal_env_provider import TerminalEnvironmentProvider
 from hermes_cli.config import load_config_readonly
 
-from . import limits, locate, settings
+from . import health, limits, locate, settings
 from .client import Client
 from .environment import SandboxEnvironment
 from .faults import Fault
 from .host import connection_error
 from .identity import DEFAULT_SANDBOX, PROMPT_PROBE, identify, profile_id, session_key
-from .version import PROTOCOL, VERSION
 
 logger = logging.getLogger(__name__)
-
-# Hermes gives a probe about 2 s, of which the child keeps some for its own answer.
-PROBE_PATIENCE = 1.9
-
-_STATUSES = frozenset({"ready", "needs_setup", "unavailable"})
 
 
 class DockerboxProvider(TerminalEnvironmentProvider):
@@ -106,10 +99,10 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
         Isolation is not looked at: Hermes would leave the tools out without a reason, while the refusal of a sandbox names it.
         """
-        status, detail = self._probe(self._settings(config))
-        if status != "ready":
-            logger.error("the dockerbox backend cannot be used: %s", detail)
-        return status == "ready"
+        found = self._health(health.probe, self._settings(config))
+        if found.status != "ready":
+            logger.error("the dockerbox backend cannot be used: %s", found.sentence)
+        return found.status == "ready"
 
     def probe(self):
         """``(status, detail)`` for the dashboard, within 2 s, never an exception."""
@@ -120,60 +113,24 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         if limits.refused_by_isolation():
             return "unavailable", limits.isolation_limit()
         try:
-            return self._probe(self._settings(config))
+            found = self._health(health.probe, self._settings(config))
         except Exception as error:
             logger.debug("the probe failed", exc_info=True)
             return "unavailable", f"the probe failed: {error}"
-
-    def _probe(self, chosen):
-        deadline = time.monotonic() + PROBE_PATIENCE
-        try:
-            locate.find(chosen.binary)
-        except Fault as fault:
-            return "needs_setup", _sentence(fault.reason, fault.hint)
-        try:
-            child = self._client(chosen).child(PROBE_PATIENCE)
-            answer = child.request("probe", {}, max(0.1, deadline - time.monotonic()))
-        except Fault as fault:
-            return "unavailable", _sentence(fault.reason, fault.hint)
-        status = answer.get("status")
-        detail = _sentence(str(answer.get("detail") or ""), str(answer.get("hint") or ""))
-        return (status, detail) if status in _STATUSES else ("unavailable", detail)
+        return found.status, found.sentence
 
     def doctor_checks(self):
-        """Rows ``(ok, label, detail)`` for `hermes doctor`."""
-        chosen = self._settings()
-        try:
-            executable = self._executable(chosen)
-        except Fault as fault:
-            return [(False, "dockerbox executable", f"({_sentence(fault.reason, fault.hint)})")]
-        rows = [(True, "dockerbox executable", f"({executable.path}, by {executable.source})")]
-        try:
-            child = self._client(chosen).child(PROBE_PATIENCE)
-            rows.append((True, "dockerbox versions", f"(plugin {VERSION}, executable {child.version}, protocol {PROTOCOL})"))
-        except Fault as fault:
-            return [*rows, (False, "dockerbox versions", f"({_sentence(fault.reason, fault.hint)})")]
-        status, detail = self._probe(chosen)
-        rows.append((status == "ready", "Docker daemon", f"({detail or status})"))
-        rows += [(True, "dockerbox setting not in effect", f"({line})") for line in settings.not_honoured(_terminal(), {})]
-        rows += [(True, "dockerbox on this Hermes", f"({line})") for line in limits.host_limits()]
-        if line := limits.isolation_limit():
-            rows.append((False, "dockerbox out of process", f"({line})"))
-        return rows
+        """Rows ``(ok, label, detail)`` for `hermes doctor` and `hermes status`, within 15 s."""
+        return self._health(health.doctor_rows, self._settings(), settings.not_honoured(_terminal(), {}))
 
     # Set-up.
 
     def setup_instructions(self):
-        """Lines for `hermes setup`."""
-        try:
-            executable = self._executable(self._settings())
-        except Fault as fault:
-            return [_sentence(fault.reason, ""), f"To get it: {fault.hint}."]
-        return [
-            f"dockerbox runs from {executable.path}.",
-            "The sandbox is made with the first command; `dockerbox up` makes it now and shows the image's progress.",
-            "See what the agent sees: dockerbox run default 'pwd'",
-        ]
+        """Lines for `hermes setup`, which prints them once this backend was chosen."""
+        return self._health(health.setup_lines, self._settings())
+
+    def _health(self, ask, chosen, *further):
+        return ask(chosen, lambda: self._client(chosen), *further)
 
     def get_config_schema(self):
         """The fields under terminal.backends.dockerbox. Asked by hosts after 0.22.2."""
@@ -272,7 +229,3 @@ def _routed():
     if not override:
         return False
     return hermes_constants.hermes_home_key(override) != hermes_constants.hermes_home_key(hermes_constants.get_process_hermes_home())
-
-
-def _sentence(reason, hint):
-    return f"{reason}: {hint}" if reason and hint else reason or hint
