@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
@@ -56,10 +57,10 @@ func (e *Engine) Ping(ctx context.Context) (string, error) {
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errSilent):
 		return "", e.silent(err)
+	case ping.APIVersion == "" && answered(err): // but not by a daemon
+		return "", e.stranger(err)
 	case err != nil:
 		return "", e.explain("asking the daemon for its version", err)
-	case ping.APIVersion == "": // an answer, but no daemon's
-		return "", e.stranger(nil)
 	}
 	e.api.NegotiateAPIVersionPing(ping)
 	version := e.api.ClientVersion()
@@ -81,6 +82,11 @@ func (e *Engine) ready(ctx context.Context) error {
 	}
 	_, err := e.Ping(ctx)
 	return err
+}
+
+// answered reports whether a request with that error had an answer.
+func answered(err error) bool {
+	return err == nil || errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) || errdefs.IsInternal(err) || errdefs.IsUnauthorized(err) || errdefs.IsNotImplemented(err)
 }
 
 // errSilent is why the first question was given up.

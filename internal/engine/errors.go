@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -58,7 +59,7 @@ func (e *Engine) explainBy(table []refusal, did string, err error) error {
 			Reason: "no permission to talk to the docker daemon at " + e.target.host,
 			Hint:   "add your user to the docker group and log in again, or run as root", Err: errors.Join(ErrUnreachable, err),
 		}
-	case client.IsErrConnectionFailed(err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT):
+	case client.IsErrConnectionFailed(err), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.ENOENT), cutOff(err):
 		return e.unreachable(did, err)
 	}
 	b := &contract.BackendError{Err: err}
@@ -101,6 +102,9 @@ func (e *Engine) unreachable(did string, err error) error {
 	)
 	_, said, ssh := strings.Cut(text, "stderr=") // what stands before is the command line
 	switch {
+	case scheme == "ssh" && errors.Is(err, exec.ErrNotFound):
+		b.Reason = "the docker daemon at " + e.target.host + " needs the program ssh, which is not on PATH"
+		b.Hint = "install an ssh client, or point DOCKER_HOST or --context at the right daemon"
 	case ssh && said != "":
 		b.Reason = fmt.Sprintf("the docker daemon at %s cannot be reached; ssh says %q", e.target.host, oneLine(said))
 	case errors.As(err, &lookup):
@@ -110,13 +114,18 @@ func (e *Engine) unreachable(did string, err error) error {
 	case certificates.MatchString(text):
 		b.Reason = "the docker daemon at " + e.target.host + " and dockerbox do not trust each other's certificates"
 		b.Hint = "set DOCKER_TLS_VERIFY=1 and DOCKER_CERT_PATH to the directory with the ca.pem, cert.pem and key.pem of that daemon"
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case cutOff(err):
 		b.Reason = "the docker daemon at " + e.target.host + " went away: " + did + " was cut off"
 		b.Hint = "see whether docker ps answers and what the daemon's log says, then try again"
 	case errors.As(err, &failed):
 		b.Reason += ": " + cause(failed.Err.Error())
 	}
 	return b
+}
+
+// cutOff reports whether err is the end of a connection in the middle of an answer.
+func cutOff(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 var certificates = regexp.MustCompile(`x509: |tls: `)
