@@ -80,7 +80,7 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	if _, err := p.engine.CreateVolume(ctx, ready.agentVolume, labels); err != nil {
 		return ready, err
 	}
-	helper, _, err := p.engine.Create(ctx, "", &container.Config{
+	helper, remove, err := p.helper(ctx, &container.Config{
 		Image: imageID, Entrypoint: []string{agentDir + "/agent"}, Labels: map[string]string{labelKind: kindHelper},
 	}, &container.HostConfig{
 		NetworkMode: "none",
@@ -91,13 +91,7 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	if err != nil {
 		return ready, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
-		defer cancel()
-		if err := p.engine.Remove(ctx, helper); err != nil {
-			p.logf("removing a helper container: %v", err)
-		}
-	}()
+	defer remove()
 	if err := p.fill(ctx, helper, agent); err != nil {
 		return ready, err
 	}
