@@ -158,6 +158,11 @@ func hand(fd int, user string) (taken bool, err error) {
 // resident serves this account until the container stops.
 func resident(stderr io.Writer) int {
 	reserveThreads()
+	if ownContainer() { // a machine's own displays are its owner's business
+		if err := keepHouse(systemHouse); err != nil {
+			fmt.Fprintln(stderr, "dockerbox-agent:", err) // no reason to run no commands; the verb housekeep says it to whoever asks
+		}
+	}
 	a, err := New(os.Environ())
 	if err == nil {
 		go a.guardLimit()

@@ -24,6 +24,9 @@ const usage = `dockerbox-agent runs inside a sandbox and is started by dockerbox
   attach [--user USER]   connect stdin and stdout to the resident agent of this account
   fetch PATH MAX         copy a regular file of at most MAX bytes (0: any size) to stdout
   realpath PATH          print PATH without links; its last part need not exist
+  dial unix PATH | dial tcp 127.0.0.1:PORT
+                         join stdin and stdout to a socket that something in the sandbox listens on
+  housekeep              remove what display servers and buses left that live no more
   idle                   keep a container alive until it is told to stop
   version                print the version`
 
@@ -63,6 +66,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return fetch(rest[0], rest[1], stdout, stderr)
 	case verb == "realpath" && len(rest) == 1:
 		return printRealpath(rest[0], stdout, stderr)
+	case verb == "dial" && len(rest) == 2:
+		return dial(rest[0], rest[1], stderr)
+	case verb == "housekeep" && len(rest) == 0:
+		return complain(keepHouse(systemHouse), stderr)
 	case verb == "version" && len(rest) == 0:
 		fmt.Fprintln(stdout, Version)
 		return 0
