@@ -110,22 +110,22 @@ class SettingsTest(HermesCase):
 
     def test_what_is_not_carried_out_is_said_once_by_name(self):
         provider = type(PROVIDER)()
-        settings = {"docker_volumes": ["/srv:/srv"], "docker_extra_args": ["--gpus=all"], "docker_mount_cwd_to_workspace": True}
-        with (
-            mock.patch.object(module("provider"), "_terminal", return_value=dict(module("provider")._terminal()) | settings),
-            self.assertLogs(LOGGER, "WARNING") as logs,
-        ):
+        with self.with_settings(docker_mount_cwd_to_workspace=True), self.assertLogs(LOGGER, "WARNING") as logs:
             for _ in range(2):
                 provider.create_environment(cwd="~", timeout=30, container_config={}).cleanup()
-        said = [line for line in logs.output if "docker_volumes" in line]
-        self.assertEqual(len(said), 1)
-        for key in settings:
-            self.assertIn(f"terminal.{key}", said[0])
+            rows = [detail for _, label, detail in PROVIDER.doctor_checks() if label == "dockerbox setting not in effect"]
+        said = [line for line in logs.output if "terminal.docker_mount_cwd_to_workspace" in line]
+        self.assertEqual((len(said), len(rows)), (1, 1))
+        self.assertIn("after 0.22.2", said[0])
+        self.assertIn("terminal.docker_mount_cwd_to_workspace", rows[0])
 
     def test_guards_stay_on_where_host_directories_are_asked_for(self):
         self.assertTrue(PROVIDER.skip_container_guards)
-        with self.with_settings(docker_volumes=["/srv:/srv"]):
-            self.assertFalse(PROVIDER.skip_container_guards)
+        for settings in ({"docker_volumes": ["/srv:/srv"]}, {"docker_volumes": "x"}, {"docker_mount_cwd_to_workspace": True}):
+            with self.subTest(settings), self.with_settings(**settings):
+                self.assertFalse(PROVIDER.skip_container_guards)
+        with self.with_settings(docker_volumes=["/srv:/srv:ro"]):
+            self.assertTrue(PROVIDER.skip_container_guards)
         with mock.patch.object(module("provider"), "_terminal", side_effect=OSError("unreadable")):
             self.assertFalse(PROVIDER.skip_container_guards)
 
@@ -355,7 +355,8 @@ class IdentityTest(HermesCase):
         token = hermes_constants.set_hermes_home_override(os.environ["HERMES_HOME"] + "/profiles/other")
         try:
             with mock.patch.object(provider, "_terminal", return_value=section), self.assertLogs(LOGGER, "WARNING") as logs:
-                self.assertEqual(type(PROVIDER)()._forwarded(section, {}), ())
+                self.assertEqual(type(PROVIDER)()._forwarded(("FWD1",)), ())
+                self.assertEqual(provider._sources().environ, {})
         finally:
             hermes_constants.reset_hermes_home_override(token)
         self.assertIn("docker_forward_env", logs.output[0])

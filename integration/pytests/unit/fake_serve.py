@@ -5,6 +5,7 @@ It speaks docs/protocol.md, section 1, and lets the text of a command say how to
 
 import base64
 import hashlib
+import itertools
 import json
 import os
 import queue
@@ -13,6 +14,8 @@ import threading
 
 _lock = threading.Lock()
 _calls = {}
+_sandboxes = {}
+_containers = itertools.count(1)
 
 
 class Running:
@@ -126,6 +129,43 @@ def flood(number, size, call):
     result(number, returncode=0, output="")
 
 
+def found_in(config):
+    """Faults as the real one answers them, by a rule that tests can follow: no value may be the text "wrong"."""
+    return [{"key": key, "problem": '"wrong" must be right'} for key, value in config.items() if value == "wrong"]
+
+
+def refuse(number, faults):
+    failure(number, -32602, "; ".join(f"{f['key']}: {f['problem']}" for f in faults), {"kind": "config", "faults": faults})
+
+
+def create(number, params):
+    """A sandbox is made anew when mounts are among what the request chose and differ, unless a job lives in it."""
+    config = params["config"]
+    if faults := found_in(config):
+        refuse(number, faults)
+        return
+    name, mounts = config["name"], config.get("mounts", [])
+    has = _sandboxes.get(name)
+    chosen = config.get("given")
+    differs = has is not None and (chosen is None or "mounts" in chosen) and has["mounts"] != mounts
+    created = has is None or (differs and not os.environ.get("FAKE_JOB"))
+    if created:
+        has = _sandboxes[name] = {"mounts": mounts, "container_id": f"container-{next(_containers)}"}
+    cwd = params.get("cwd")
+    result(
+        number,
+        env=f"e{number}",
+        name=name,
+        home="/home/pn",
+        user="pn",
+        cwd="/home/pn" if cwd == "~" else cwd,
+        temp_dir="/tmp",
+        created=created,
+        warnings=["a warning from create"],
+        **has,
+    )
+
+
 def note(method, params):
     """Write down what happens, where the test reads it."""
     if path := os.environ.get("FAKE_LOG"):
@@ -161,19 +201,14 @@ def handle(message, mode):
         if mode == "no-image":
             failure(number, -32000, "no image", {"kind": "backend", "reason": "the image is missing", "hint": "make image"})
         else:
-            created = os.environ.get("FAKE_CREATED") == "1"
-            result(
-                number,
-                env=f"e{number}",
-                name=params["config"]["name"],
-                container_id="first",
-                home="/home/pn",
-                user="pn",
-                cwd="/home/pn",
-                temp_dir="/tmp",
-                created=created,
-                warnings=["a warning from create"],
-            )
+            create(number, params)
+    elif method == "validate":
+        if mode == "old":
+            failure(number, -32601, "no such method: validate")
+        elif faults := found_in(params["config"]):
+            refuse(number, faults)
+        else:
+            result(number)
     elif method == "execute":
         _calls[number] = Running(params.get("window", 0))
         threading.Thread(target=execute, args=(number, params, _calls[number]), daemon=True).start()

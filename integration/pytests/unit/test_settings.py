@@ -1,122 +1,213 @@
 """Translation of Hermes's settings, and that nothing which cannot be honoured passes in silence."""
 
+import os
 import re
 import unittest
+from unittest import mock
 
 import plugin_modules
 
 settings = plugin_modules.load("settings")
-identity = plugin_modules.load("identity")
+sources = plugin_modules.load("sources")
 version = plugin_modules.load("version")
-Fault = plugin_modules.load("faults").Fault
 
-MAIN = identity.Identity("default", "", "")
-
-# What a host of 0.22.2 passes to a plugin when nothing is configured.
-CONTAINER = {
-    "container_cpu": 1.0,
-    "container_memory": 5120,
-    "container_disk": 51200,
-    "container_persistent": True,
-    "docker_volumes": [],
-    "docker_mount_cwd_to_workspace": False,
-    "docker_forward_env": [],
-    "docker_env": {},
-    "docker_run_as_host_user": False,
-    "docker_extra_args": [],
-    "docker_shm_size": "1g",
-    "docker_network": True,
-}
-TERMINAL = {"docker_volumes": [], "docker_env": {}, "docker_forward_env": [], "docker_shm_size": "1g", "docker_extra_args": []}
+# contract.Settings as `go test ./contract` writes it down, and holds it to be.
+TABLE = plugin_modules.PLUGIN.parents[2] / "docs" / "operations.md"
 
 
-def config(terminal=None, container=None, chosen=None, who=MAIN):
-    return settings.sandbox_config(who, chosen or settings.Settings(), TERMINAL | (terminal or {}), CONTAINER | (container or {}))
+def at(written=None, *, container=None, environ=None):
+    """The sources of a host of 0.22.2 whose user wrote this."""
+    written = written or {}
+    return sources.Sources(sources.DEFAULTS | written, written, sources.DEFAULTS, sources.DEFAULTS | (container or {}), environ or {})
+
+
+def wanted(written=None, passed=None, **others):
+    return settings.wanted(at(written, **others), passed)
 
 
 class ConfigTest(unittest.TestCase):
     def test_the_plain_case_asks_for_what_dockerbox_up_makes(self):
+        got = wanted()
         self.assertEqual(
-            config(),
+            got.config,
             {
-                "name": "default",
-                "cpus": 1.0,
+                "cpus": 1,
                 "memory_mb": 5120,
-                "shm_bytes": 1 << 30,
+                "disk_mb": 51200,
+                "shm_bytes": "1g",
                 "network": "bridge",
+                "env": {},
+                "forward_env": [],
+                "mounts": [],
+                "extra_args": [],
                 "persistent": True,
+                "given": ["mounts"],
                 "adapt": True,
             },
         )
+        self.assertEqual((got.faults, got.forwarded, got.persistent, got.keep, got.reap), ([], (), True, True, True))
+        self.assertEqual((got.mount_cwd, got.snap_compat, got.shared_key), (False, False, ""))
 
-    def test_limits_come_from_the_host(self):
-        got = config(container={"container_cpu": 2.5, "container_memory": 0, "container_persistent": False, "docker_network": False})
-        self.assertEqual((got["cpus"], got["memory_mb"], got["persistent"], got["network"]), (2.5, 0, False, "none"))
+    def test_every_setting_of_the_container_is_carried_over_as_written(self):
+        written = {
+            "container_cpu": "2.5", "container_memory": "512", "container_disk": 0, "container_persistent": False,
+            "docker_volumes": ["/a:/b"], "docker_forward_env": ["T"], "docker_env": {"A": 1},
+            "docker_extra_args": ["--ulimit", "nofile=1"], "docker_shm_size": "64m",
+            "docker_network": False,
+        }  # fmt: skip
+        got = wanted(written)
+        self.assertEqual(
+            got.config,
+            {
+                "cpus": "2.5",
+                "memory_mb": "512",
+                "disk_mb": 0,
+                "persistent": False,
+                "mounts": ["/a:/b"],
+                "forward_env": ["T"],
+                "env": {"A": 1},
+                "extra_args": ["--ulimit", "nofile=1"],
+                "shm_bytes": "64m",
+                "network": "none",
+                "given": ["cpus", "disk_mb", "env", "extra_args", "memory_mb", "mounts", "network", "persistent", "shm_bytes"],
+                "adapt": True,
+            },
+        )
+        self.assertEqual((got.forwarded, got.persistent, got.faults), (("T",), False, []))
 
-    def test_docker_settings_come_from_the_file(self):
-        got = config({"docker_env": {"A": 1, "B": "x y"}, "docker_shm_size": "256m"})
-        self.assertEqual((got["env"], got["shm_bytes"]), ({"A": "1", "B": "x y"}, 256 << 20))
+    def test_what_the_plugin_carries_out_itself(self):
+        got = wanted({
+            "docker_persist_across_processes": False, "docker_orphan_reaper": False, "docker_mount_cwd_to_workspace": True,
+            "docker_snap_compat": True, "docker_shared_container_key": " team ",
+        })  # fmt: skip
+        self.assertEqual((got.keep, got.reap, got.mount_cwd, got.snap_compat, got.shared_key), (False, False, True, True, "team"))
 
-    def test_a_newer_hosts_values_are_taken_when_the_file_has_none(self):
-        self.assertEqual(config(container={"docker_env": {"A": "1"}, "docker_shm_size": "2g"})["env"], {"A": "1"})
-        self.assertEqual(config(container={"docker_shm_size": "2g"})["shm_bytes"], 2 << 30)
-        self.assertEqual(settings.forwarded_names(TERMINAL, {"docker_forward_env": ["T"]}), ("T",))
-        self.assertEqual(settings.forwarded_names({"docker_forward_env": ["U", "V"]}, CONTAINER), ("U", "V"))
-        self.assertEqual(settings.forwarded_names({"docker_forward_env": "U"}, CONTAINER), ())
+    def test_an_empty_size_is_the_daemons_own(self):
+        for value in ("", "0", 0):
+            self.assertEqual(wanted({"docker_shm_size": value}).config["shm_bytes"], 0)
 
-    def test_identity_and_own_settings(self):
-        chosen = settings.Settings(image="mine:1", user="root")
-        got = config(chosen=chosen, who=identity.Identity("n", "work", "t"))
-        self.assertEqual([got[k] for k in ("name", "profile", "task", "image", "user")], ["n", "work", "t", "mine:1", "root"])
+    def test_the_backends_own_section(self):
+        got = wanted({"backends": {"dockerbox": {"image": "mine:1", "user": 1000, "pids": "4k"}}})
+        self.assertEqual([got.config[k] for k in ("image", "user", "pids")], ["mine:1", "1000", "4k"])
+        self.assertEqual(got.config["given"], ["image", "mounts", "pids", "user"])
+        self.assertEqual(got.keys["pids"], "terminal.backends.dockerbox.pids")
 
-    def test_sizes(self):
-        for text, size in [
-            ("1g", 1 << 30),
-            ("512m", 512 << 20),
-            ("64MB", 64 << 20),
-            ("1.5GiB", 3 << 29),
-            ("4096", 4096),
-            (0, 0),
-            ("", 0),
-            (None, 0),
-        ]:
-            with self.subTest(text=text):
-                self.assertEqual(settings.size_in_bytes("key", text), size)
-        for text in ("big", "1x", "-1g", "g", "1 g g"):
-            with self.subTest(text=text), self.assertRaises(Fault) as caught:
-                settings.size_in_bytes("terminal.docker_shm_size", text)
-            self.assertIn("terminal.docker_shm_size", caught.exception.reason)
+    def test_run_as_host_user(self):
+        mine = f"{os.getuid()}:{os.getgid()}"
+        got = wanted({"docker_run_as_host_user": True})
+        self.assertEqual((got.config["user"], got.keys["user"]), (mine, "terminal.docker_run_as_host_user"))
+        self.assertIn("user", got.config["given"])
+        named = wanted({"docker_run_as_host_user": True, "backends": {"dockerbox": {"user": "pn"}}})
+        self.assertEqual((named.config["user"], named.keys["user"]), ("pn", "terminal.backends.dockerbox.user"))
+
+    def test_keys_are_those_the_user_wrote(self):
+        keys = wanted({"container_memory": 1}, environ={"TERMINAL_DOCKER_VOLUMES": '["x"]'}).keys
+        self.assertEqual(
+            (keys["memory_mb"], keys["mounts"], keys["name"], keys["network"]),
+            ("terminal.container_memory", "TERMINAL_DOCKER_VOLUMES", "terminal.backends.dockerbox.sandbox", "terminal.docker_network"),
+        )
+        config = wanted().config
+        self.assertEqual(set(config) - set(keys), {"given", "adapt"}, "every setting can be named")
+
+
+class FaultsTest(unittest.TestCase):
+    def faults(self, written=None, passed=None, **others):
+        return [f"{key}: {problem}" for key, problem in wanted(written, passed, **others).faults]
+
+    def test_what_never_reaches_dockerbox_is_judged_here(self):
+        got = self.faults({
+            "docker_network": "no way", "docker_run_as_host_user": 1, "docker_persist_across_processes": "yes", "docker_orphan_reaper": [],
+            "docker_mount_cwd_to_workspace": "x" * 60, "docker_snap_compat": {}, "docker_shared_container_key": ["k"],
+        })  # fmt: skip
+        self.assertCountEqual(got, [
+            'terminal.docker_network: "no way" must be true or false',
+            "terminal.docker_run_as_host_user: 1 must be true or false",
+            'terminal.docker_persist_across_processes: "yes" must be true or false',
+            "terminal.docker_orphan_reaper: [] must be true or false",
+            f'terminal.docker_mount_cwd_to_workspace: "{"x" * 39}… must be true or false',
+            "terminal.docker_snap_compat: {} must be true or false",
+            'terminal.docker_shared_container_key: ["k"] must be text',
+        ])  # fmt: skip
+
+    def test_a_variable_is_named_as_one(self):
+        got = self.faults(environ={"TERMINAL_DOCKER_NETWORK": "perhaps"})
+        self.assertEqual(got, ['TERMINAL_DOCKER_NETWORK: "perhaps" must be true or false'])
+
+    def test_the_backends_own_section(self):
+        got = self.faults({"backends": {"dockerbox": {"imge": "x", "user": ["a"], "sandbox": True, "host": 5, "pids": [], "image": None}}})
+        self.assertEqual(got, [
+            "terminal.backends.dockerbox.imge: is no setting; there are image, user, pids, sandbox, binary, host, context",
+            'terminal.backends.dockerbox.user: ["a"] must be text',
+            "terminal.backends.dockerbox.sandbox: true must be text",
+        ])  # fmt: skip
+        self.assertEqual(self.faults({"backends": {"dockerbox": "x"}}), ['terminal.backends.dockerbox: "x" must be a map'])
+        self.assertEqual(self.faults({"backends": ["dockerbox"]}), ['terminal.backends: ["dockerbox"] must be a map'])
+        self.assertEqual(self.faults(passed={"wrong": 1})[0][:33], "terminal.backends.dockerbox.wrong")
+        self.assertEqual(self.faults({"backends": {"other": 5}}), [])
+
+    def test_the_hint_names_the_command_that_corrects_it(self):
+        wrong = plugin_modules.load("faults").wrong_settings
+        one = wrong([("terminal.a", "x"), ("terminal.a", "y")])
+        self.assertEqual(one.reason, "terminal.a: x; terminal.a: y")
+        self.assertIn("hermes config set terminal.a VALUE", one.hint)
+        self.assertIn("hermes config edit", wrong([("terminal.a", "x"), ("terminal.b", "y")]).hint)
+        mixed = wrong([("terminal.a", "x"), ("TERMINAL_B", "y")]).hint
+        self.assertIn("TERMINAL_B", mixed)
+        self.assertIn("hermes config set terminal.a", mixed)
 
 
 class NotHonouredTest(unittest.TestCase):
-    def test_nothing_to_say_in_the_plain_case(self):
-        self.assertEqual(settings.not_honoured(TERMINAL, CONTAINER), [])
+    def said(self, written, *, tells_workspace=True):
+        return settings.not_honoured(at(written), tells_workspace=tells_workspace)
 
-    def test_every_setting_that_is_not_carried_out_is_named(self):
-        on = {
-            "docker_volumes": ["/a:/b"],
-            "docker_extra_args": ["--gpus=all"],
-            "docker_mount_cwd_to_workspace": True,
-            "docker_run_as_host_user": True,
-        }
-        for source in ("file", "host"):
-            with self.subTest(source=source):
-                terminal, container = (TERMINAL | on, CONTAINER) if source == "file" else (TERMINAL, CONTAINER | on)
-                said = settings.not_honoured(terminal, container | {"container_disk": 1000})
-                self.assertEqual(len(said), 5)
-                for key in (*on, "container_disk"):
-                    self.assertTrue(any(f"terminal.{key}:" in line for line in said), key)
+    def test_nothing_to_say_when_all_is_carried_out(self):
+        on = {"docker_volumes": ["/a:/b"], "docker_extra_args": ["--ulimit=x"], "docker_run_as_host_user": True, "container_disk": 1}
+        self.assertEqual(self.said(on | {"docker_mount_cwd_to_workspace": True}), [])
+        self.assertEqual(self.said(on, tells_workspace=False), [])
 
-    def test_host_directories_are_known_by_both_settings(self):
-        self.assertFalse(settings.mounts_host_paths(TERMINAL))
-        self.assertTrue(settings.mounts_host_paths({"docker_volumes": ["/a:/b"]}))
-        self.assertTrue(settings.mounts_host_paths({"docker_mount_cwd_to_workspace": True}))
+    def test_a_host_that_does_not_tell_the_working_directory(self):
+        (line,) = self.said({"docker_mount_cwd_to_workspace": True}, tells_workspace=False)
+        for part in ("terminal.docker_mount_cwd_to_workspace", "after 0.22.2", "terminal.docker_volumes"):
+            self.assertIn(part, line)
+
+    def test_a_host_without_user_numbers(self):
+        with mock.patch.object(settings, "_numbers", return_value=""):
+            (line,) = self.said({"docker_run_as_host_user": True})
+            self.assertIn("Windows", line)
+            self.assertNotIn("user", wanted({"docker_run_as_host_user": True}).config)
+            self.assertEqual(self.said({"docker_run_as_host_user": True, "backends": {"dockerbox": {"user": "pn"}}}), [])
+
+
+class ExposureTest(unittest.TestCase):
+    def test_only_what_cannot_be_written_to_keeps_the_host_out_of_reach(self):
+        for volumes, exposed in [
+            ([], False),
+            (["/a:/b:ro"], False),
+            (["/a:/b:ro", " data:/d:ro "], False),
+            (["/a:/b"], True),
+            (["/a:/b:ro", "/c:/d:rw"], True),
+            (["data:/d"], True),
+            (["/a:/b:ro", 5], True),
+            ("/a:/b:ro", True),
+            ({}, True),
+        ]:
+            with self.subTest(volumes=volumes):
+                self.assertIs(settings.exposes_host(at({"docker_volumes": volumes})), exposed)
+
+    def test_the_working_directory(self):
+        for value in (True, "yes", 1):
+            self.assertTrue(settings.exposes_host(at({"docker_mount_cwd_to_workspace": value})))
+        self.assertFalse(settings.exposes_host(at({"docker_mount_cwd_to_workspace": False})))
+
+    def test_variables_count(self):
+        self.assertTrue(settings.exposes_host(at(environ={"TERMINAL_DOCKER_VOLUMES": '["/a:/b"]'})))
+        self.assertTrue(settings.exposes_host(at(environ={"TERMINAL_DOCKER_VOLUMES": "nonsense"})))
 
 
 class BackendSettingsTest(unittest.TestCase):
     def test_the_files_section(self):
-        terminal = {"backends": {"dockerbox": {"image": " i ", "user": 1000, "host": None, "unknown": 1}}}
-        self.assertEqual(settings.backend_settings(terminal), settings.Settings(image="i", user="1000"))
+        terminal = {"backends": {"dockerbox": {"image": " i ", "user": 1000, "host": None, "unknown": 1, "context": ["x"], "pids": 5}}}
+        self.assertEqual(settings.backend_settings(terminal), settings.Settings(image="i", user="1000", pids=5))
 
     def test_what_a_newer_host_passes_wins(self):
         terminal = {"backends": {"dockerbox": {"image": "a"}}}
@@ -137,6 +228,37 @@ class BackendSettingsTest(unittest.TestCase):
             self.assertRegex(key, r"^[A-Za-z0-9_-]+$")
             self.assertIn(field["type"], {"boolean", "list", "number", "secret", "select", "string", "text"})
         self.assertEqual(tuple(settings.SCHEMA), settings.Settings._fields)
+
+
+class TableTest(unittest.TestCase):
+    """The documented settings are those that are read, and no others."""
+
+    def setUp(self):
+        row = re.compile(r"^\| `(terminal\.[^`]+)`(?:<br>`([^`]+)`)? \| [^|]* \| (\w+)[^|]* \| ([^|]*) \|", re.MULTILINE)
+        rows = row.findall(TABLE.read_text())
+        self.rows = {key: (variable, kind, default) for key, variable, kind, default in rows}
+
+    def test_the_backends_own(self):
+        prefix = "terminal.backends.dockerbox."
+        documented = {key.removeprefix(prefix): kind for key, (_, kind, _) in self.rows.items() if key.startswith(prefix)}
+        self.assertEqual(documented, {key: field["type"] for key, field in settings.SCHEMA.items()})
+
+    def test_hermess(self):
+        kinds = {bool: "boolean", int: "number", list: "list", dict: "map", str: "string"}
+        expected = {}
+        for key, default in sources.DEFAULTS.items():
+            expected[f"terminal.{key}"] = (f"TERMINAL_{key.upper()}", kinds[type(default)])
+        expected["terminal.docker_shm_size"] = ("TERMINAL_DOCKER_SHM_SIZE", "size")
+        expected["terminal.docker_network"] = ("TERMINAL_DOCKER_NETWORK", "string")
+        documented = {key: row[:2] for key, row in self.rows.items() if not key.startswith("terminal.backends.")}
+        self.assertEqual(documented, expected)
+
+    def test_defaults(self):
+        texts = {True: "true", False: "false"}
+        for key, default in sources.DEFAULTS.items():
+            if key != "docker_network":
+                text = texts[default] if isinstance(default, bool) else str(default)
+                self.assertEqual(self.rows[f"terminal.{key}"][2].strip(), text, key)
 
 
 class VersionTest(unittest.TestCase):

@@ -12,14 +12,13 @@ import threading
 from tools.environments.base import BaseEnvironment
 
 from .command import Command
+from .creation import CREATE_PATIENCE
 from .faults import Fault
 from .host import FileFetchError, connection_error
 from .streams import WINDOW, InputFeed, base64, from_base64
 
 logger = logging.getLogger(__name__)
 
-# Seconds a create may take: the image may have to be pulled.
-CREATE_PATIENCE = 900.0
 # Seconds for a request that asks a living sandbox.
 ASK_PATIENCE = 30.0
 # Seconds for a removal: the container gets its time to stop.
@@ -82,19 +81,18 @@ _PROBES = [name for name in dir(BaseEnvironment) if name.endswith("_probe_suppor
 class SandboxEnvironment(BaseEnvironment):
     """One sandbox. Commands may run concurrently; their changes to the shell's state merge."""
 
-    def __init__(self, client, config, *, cwd, timeout, forwarded=(), session=None, probe=False, keep=True):
-        """Create the sandbox or attach to it. ``forwarded`` names variables whose values go along with every command. ``session`` is
-        the gateway session this environment serves, None outside the gateway. A ``probe`` never removes the sandbox it shares.
-        ``keep`` false removes the sandbox at cleanup() although it is persistent.
+    def __init__(self, client, creation, *, timeout, forwarded=(), session=None, probe=False, keep=True):
+        """Create the sandbox or attach to it, as ``creation`` says. ``forwarded`` names variables whose values go along with every
+        command. ``session`` is the gateway session this environment serves, None outside the gateway. A ``probe`` never removes the
+        sandbox it shares. ``keep`` false removes the sandbox at cleanup() although it is persistent.
         """
         self._attachment = None  # first: __del__ and the base class must find it
-        super().__init__(cwd=cwd, timeout=timeout)
+        super().__init__(cwd=creation.cwd, timeout=timeout)
         for name in _PROBES:
             setattr(self, name, True)
         self._snapshot_ready = True  # the sandbox keeps the shell's state: there is no snapshot to take or to source
         self._client = client
-        self._config = config
-        self._start = cwd
+        self._creation = creation
         self._forwarded = tuple(forwarded)
         self._session = session
         self._probe = probe
@@ -103,7 +101,7 @@ class SandboxEnvironment(BaseEnvironment):
         self._attaching = threading.Lock()
         self._thread = threading.local()
         # What the host asks whether an environment outlives a turn: a persistent one does, an ephemeral one lives as long as its session.
-        self._persistent = bool(config.get("persistent", True))
+        self._persistent = creation.persistent
         self._session_scoped = not self._persistent
         # Bot Desktop writes both down to find out later whether the sandbox still exists.
         self._container_id = ""
@@ -126,9 +124,10 @@ class SandboxEnvironment(BaseEnvironment):
             stale = self._attachment
             if stale is None or stale.child.lost:
                 child = self._client.child()
-                info = child.request("create", {"config": self._config, "cwd": self._start}, CREATE_PATIENCE)
+                again = bool(self._container_id)
+                info = self._creation.create(child, again=again)
                 self._attachment = _Attachment(child, info)
-                self._adopt(info, again=bool(self._container_id))
+                self._adopt(info, again=again)
             return self._attachment
         finally:
             self._attaching.release()
@@ -137,11 +136,23 @@ class SandboxEnvironment(BaseEnvironment):
         """Take over what a create reported. ``again`` is true when this environment had the sandbox before."""
         for warning in info.get("warnings") or ():
             logger.warning("sandbox %s: %s", info.get("name"), warning)
-        if not again or info.get("created"):
+        replaced = again and (info.get("created") or info.get("container_id") != self._container_id)
+        if not again or replaced:
             self.cwd = info.get("cwd") or self.cwd
-        if again and info.get("created"):
+        if replaced:
             self._mark_recreated()
         self._container_id = info.get("container_id") or ""
+        for name in ("host_cwd", "host_cwd_mount"):
+            # Hermes compares directories with these two once they are there.
+            if value := getattr(self._creation, name):
+                setattr(self, name, value)
+            else:
+                self.__dict__.pop(name, None)
+
+    @property
+    def exposes_host(self):
+        """Whether commands can write to anything outside the sandbox."""
+        return self._creation.exposes_host
 
     def get_temp_dir(self):
         """A directory inside the sandbox that any account may write to."""

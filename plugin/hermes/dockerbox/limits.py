@@ -45,5 +45,10 @@ def isolated():
     return os.environ.get("HERMES_PLUGIN_HOST_PROCESS") == "1"
 
 
+def tells_workspace():
+    """Whether this Hermes tells a backend the working directory of a session."""
+    return _newer()
+
+
 def _newer():
     return hasattr(TerminalEnvironmentProvider, "default_cwd")

@@ -2,21 +2,27 @@
 
 import copy
 import logging
+import os
 import threading
 from collections.abc import Mapping
 
 import hermes_constants
 from agent.terminal_env_provider import TerminalEnvironmentProvider
-from hermes_cli.config import load_config_readonly
+from hermes_cli.config import DEFAULT_CONFIG, load_config_readonly, read_raw_config
 
-from . import health, limits, locate, settings
+from . import health, limits, locate, settings, workspace
 from .client import Client
+from .creation import Creation
 from .environment import SandboxEnvironment
-from .faults import Fault
+from .faults import Fault, wrong_settings
 from .host import connection_error
 from .identity import DEFAULT_SANDBOX, PROMPT_PROBE, identify, profile_id, session_key
+from .sources import Sources
 
 logger = logging.getLogger(__name__)
+
+# Seconds for removing what is left behind: a thread of its own waits for it.
+REAP_PATIENCE = 120.0
 
 
 class DockerboxProvider(TerminalEnvironmentProvider):
@@ -31,6 +37,8 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         self._clients = {}
         self._clients_lock = threading.Lock()
         self._said = set()
+        self._reaped = set()
+        self._exposed = False
 
     # What Hermes reads while it decides or paints: no I/O, or as little as a stat.
 
@@ -66,9 +74,9 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
     @property
     def skip_container_guards(self):
-        """Whether a command can reach nothing of the host: not once host directories are asked for, nor when that is unknown."""
+        """Whether a command can change nothing of the host: not once it is asked for or a sandbox has it, nor when that is unknown."""
         try:
-            return self.is_container and not settings.mounts_host_paths(_terminal())
+            return self.is_container and not self._exposed and not settings.exposes_host(_sources())
         except Exception:
             logger.debug("the terminal settings cannot be read: guards stay on", exc_info=True)
             return False
@@ -121,7 +129,7 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
     def doctor_checks(self):
         """Rows ``(ok, label, detail)`` for `hermes doctor` and `hermes status`, within 15 s."""
-        return self._health(health.doctor_rows, self._settings(), settings.not_honoured(_terminal(), {}))
+        return self._health(health.doctor_rows, self._settings(), _not_honoured(_sources()))
 
     # Set-up.
 
@@ -144,38 +152,61 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
     def create_environment(self, *, cwd, timeout, task_id="default", container_config=None, **others):
         """A sandbox for a task. ``others`` holds what need not be understood: an ``image``, which if not empty is that of some other
-        backend (the setting decides), and what later hosts add; of those only ``backend_config`` is used.
+        backend (the setting decides), and what later hosts add; of those ``backend_config`` and ``workspace_binding`` are used.
         """
         if limits.refused_by_isolation():
             raise connection_error(Fault(limits.isolation_limit()))
-        terminal = _terminal()
-        container = container_config if isinstance(container_config, Mapping) else {}
-        chosen = settings.backend_settings(terminal, others.get("backend_config"))
-        persistent = bool(container.get("container_persistent", True))
+        sources = _sources(container_config)
+        passed = others.get("backend_config")
+        chosen = settings.backend_settings(sources.merged, passed)
+        asked = settings.wanted(sources, passed)
         identity = identify(
-            task_id,
-            _profile(),
-            persistent=persistent,
-            main=chosen.sandbox or DEFAULT_SANDBOX,
-            shared_key=str(container.get("docker_shared_container_key") or "").strip(),
+            task_id, _profile(), persistent=asked.persistent, main=chosen.sandbox or DEFAULT_SANDBOX, shared_key=asked.shared_key
         )
+        place, trouble = self._workspace(asked, others.get("workspace_binding"), task_id)
+        config = {**asked.config, **{field: value for field, value in identity._asdict().items() if value}}
+        if place and place.entry:
+            config["mounts"] = [*config["mounts"], place.entry]
+        creation = Creation(config, cwd=cwd, keys=asked.keys, workspace=place, mounts_cwd=asked.mount_cwd and limits.tells_workspace())
         try:
-            config = settings.sandbox_config(identity, chosen, terminal, container)
             client = self._client(chosen)
+            if asked.faults:
+                raise wrong_settings(asked.faults + creation.check(client.child()))
         except Fault as fault:
             raise connection_error(fault) from fault
-        self._say_once(settings.not_honoured(terminal, container))
-        self._say_once([*limits.host_limits(), limits.isolation_limit()])
-        return limits.shown(SandboxEnvironment)(
+        self._say_once(_not_honoured(sources, passed))
+        self._say_once([trouble, *limits.host_limits(), limits.isolation_limit()])
+        if asked.snap_compat:
+            logger.debug("terminal.docker_snap_compat: dockerbox uses nothing that Docker from a snap cannot do")
+        environment = limits.shown(SandboxEnvironment)(
             client,
-            config,
-            cwd=cwd,
+            creation,
             timeout=timeout,
-            forwarded=self._forwarded(terminal, container),
+            forwarded=self._forwarded(asked.forwarded),
             session=session_key(task_id) or None,
             probe=task_id == PROMPT_PROBE,
-            keep=bool(container.get("docker_persist_across_processes", True)),
+            keep=asked.keep,
         )
+        self._exposed |= environment.exposes_host
+        if asked.reap:
+            self._reap_once(client, identity.profile)
+        return environment
+
+    def _workspace(self, asked, binding, task_id):
+        """(the Workspace that is to be mounted or None, a sentence for the log or "")."""
+        volumes = asked.config["mounts"]
+        if not asked.mount_cwd or not limits.tells_workspace() or not isinstance(volumes, list):
+            return None, ""
+        path, trouble = workspace.bound_directory(binding, task_id)
+        return (workspace.place(path, volumes) if path else None), trouble
+
+    def _reap_once(self, client, profile):
+        """Have what dead processes of this profile left behind removed, once per process, while the first commands run."""
+        with self._clients_lock:
+            if (client, profile) in self._reaped:
+                return
+            self._reaped.add((client, profile))
+        threading.Thread(target=_reap, args=(client, profile), name="dockerbox-reap", daemon=True).start()
 
     def retire(self):
         """Let go of the children, each once it is idle. Environments made before start another when they need it."""
@@ -198,8 +229,7 @@ class DockerboxProvider(TerminalEnvironmentProvider):
                 self._clients[argv] = Client(argv)
             return self._clients[argv]
 
-    def _forwarded(self, terminal, container):
-        names = settings.forwarded_names(terminal, container)
+    def _forwarded(self, names):
         if names and _routed():
             self._say_once(["terminal.docker_forward_env: not forwarded to a routed profile, for the environment here is another's"])
             return ()
@@ -216,6 +246,34 @@ def _terminal():
     """The ``terminal`` section of the active profile's configuration. Not to be changed: it is Hermes's own copy."""
     section = load_config_readonly().get("terminal")
     return section if isinstance(section, Mapping) else {}
+
+
+def _sources(container=None):
+    written, defaults = read_raw_config().get("terminal"), DEFAULT_CONFIG.get("terminal")
+    return Sources(
+        _terminal(),
+        written if isinstance(written, Mapping) else {},
+        defaults if isinstance(defaults, Mapping) else {},
+        container if isinstance(container, Mapping) else {},
+        {} if _routed() else os.environ,
+    )
+
+
+def _not_honoured(sources, passed=None):
+    return settings.not_honoured(sources, passed, tells_workspace=limits.tells_workspace())
+
+
+def _reap(client, profile):
+    try:
+        child = client.child()
+        if "reap" not in child.features:
+            return
+        gone = child.request("reap", {"profile": profile}, REAP_PATIENCE).get("removed") or ()
+    except Fault as fault:
+        logger.warning("what earlier processes may have left behind was not removed: %s", fault.reason)
+        return
+    if gone:
+        logger.info("removed sandboxes that ended and nobody can come back to: %s", ", ".join(map(str, gone)))
 
 
 def _profile():

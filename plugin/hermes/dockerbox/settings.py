@@ -1,54 +1,82 @@
 """From Hermes's settings to the configuration that `dockerbox serve` is asked for.
 
-Only translation: which values are allowed, and what a missing one means, is decided by dockerbox.
+Only translation: which values are allowed, and what a missing one means, is decided by dockerbox. Judged here is just what never gets
+there: the settings that the plugin itself carries out.
 """
 
-import re
+import json
+import os
 from collections.abc import Mapping
-from typing import NamedTuple
-
-from .faults import Fault
+from typing import Any, NamedTuple
 
 # Settings of this backend under terminal.backends.dockerbox, as `hermes config` and the dashboard show them.
 SCHEMA = {
     "image": {"type": "string", "description": "Image the sandbox is made from; empty for dockerbox's default image."},
     "user": {"type": "string", "description": "Account commands run as; empty for the image's own."},
+    "pids": {"type": "number", "description": "Most processes and threads at a time; 0 for no limit, empty for 2048."},
     "sandbox": {"type": "string", "description": "Name of the sandbox to use, as `dockerbox ps` shows it; empty for default."},
     "binary": {"type": "string", "description": "Absolute path of the dockerbox executable; empty to find it."},
     "host": {"type": "string", "description": "Docker endpoint such as ssh://me@server; empty for the docker CLI's choice."},
     "context": {"type": "string", "description": "Docker context; empty for the docker CLI's choice."},
 }
 
-# terminal.* settings of Hermes's own docker backend that dockerbox does not carry out yet, and what each is when it is off.
-_NOT_YET = {
-    "docker_volumes": "host directories are not mounted",
-    "docker_extra_args": "no further arguments reach docker",
-    "docker_mount_cwd_to_workspace": "the host's working directory is not mounted",
-    "docker_run_as_host_user": "commands run as the image's user, or as terminal.backends.dockerbox.user",
+_OWN = "terminal.backends.dockerbox"
+
+# Settings of Hermes that are a field of the configuration as they stand.
+_FIELDS = {
+    "cpus": "container_cpu",
+    "memory_mb": "container_memory",
+    "disk_mb": "container_disk",
+    "env": "docker_env",
+    "forward_env": "docker_forward_env",
+    "mounts": "docker_volumes",
+    "extra_args": "docker_extra_args",
+    "persistent": "container_persistent",
 }
-
-# Hermes's default for terminal.container_disk, which nobody chose.
-_DEFAULT_DISK_MB = 51200
-
-_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", re.IGNORECASE)
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
 class Settings(NamedTuple):
-    """terminal.backends.dockerbox: each value a string, empty when not set."""
+    """terminal.backends.dockerbox: each value a string, empty when not set; ``pids`` as it was written, None when not set."""
 
     image: str = ""
     user: str = ""
+    pids: Any = None
     sandbox: str = ""
     binary: str = ""
     host: str = ""
     context: str = ""
 
 
+class Wanted(NamedTuple):
+    """What the settings ask for.
+
+    ``config`` is that of a create request, less what identifies the sandbox. ``keys`` tells for each of its keys where people find the
+    setting. ``faults`` is what is wrong with the settings that do not go to dockerbox. The rest is carried out by the plugin.
+    """
+
+    config: dict
+    keys: dict
+    faults: list
+    forwarded: tuple
+    persistent: bool
+    keep: bool
+    reap: bool
+    mount_cwd: bool
+    snap_compat: bool
+    shared_key: str
+
+
+def backend_section(terminal, passed=None):
+    """The backend's own settings as written: those a newer host passes, else those below ``terminal`` in the configuration file."""
+    return passed if isinstance(passed, Mapping) else _mapping(_mapping(terminal.get("backends")).get("dockerbox"))
+
+
 def backend_settings(terminal, passed=None):
-    """The backend's own settings: those a newer host passes, else those below ``terminal`` in the configuration file."""
-    found = passed if isinstance(passed, Mapping) else _mapping(_mapping(terminal.get("backends")).get("dockerbox"))
-    return Settings(**{key: str(found[key]).strip() for key in SCHEMA if found.get(key) is not None})
+    """The backend's own settings; see :func:`backend_section`. What is wrong with them is found by :func:`wanted`."""
+    found = backend_section(terminal, passed)
+    texts = {key: str(found[key]).strip() for key in SCHEMA if key != "pids" and _is_text(found.get(key))}
+    pids = found.get("pids")
+    return Settings(**texts, pids=None if pids == "" else pids)
 
 
 def serve_argv(executable, settings):
@@ -61,61 +89,123 @@ def serve_argv(executable, settings):
     return [*argv, "serve", "--stdio"]
 
 
-def sandbox_config(identity, settings, terminal, container):
-    """The ``config`` of a create request. ``container`` is what the host passes, ``terminal`` the configuration file.
+def wanted(sources, passed=None):
+    """What the settings of ``sources``, and of the backend's own section, ask for: a Wanted."""
+    own, faults = backend_settings(sources.merged, passed), _wrong_section(sources.merged, passed)
+    values = {field: sources.read(key) for field, key in _FIELDS.items()}
+    config = {field: found.value for field, found in values.items()}
+    keys = {field: found.key for field, found in values.items()} | {field: f"{_OWN}.{field}" for field in ("image", "user", "pids")}
+    keys |= {"name": f"{_OWN}.sandbox"}
+    chosen = {field for field, found in values.items() if found.chosen}
 
-    A host of 0.22.2 reads the docker_* settings for its own backend alone and passes their defaults here, so those come from the file.
-    """
-    config = {
-        "name": identity.name,
-        "cpus": container.get("container_cpu", 1),
-        "memory_mb": container.get("container_memory", 5120),
-        "shm_bytes": size_in_bytes("terminal.docker_shm_size", _own(terminal, container, "docker_shm_size", "1g")),
-        "network": "bridge" if container.get("docker_network", True) else "none",
-        "persistent": bool(container.get("container_persistent", True)),
-        # An agent in the middle of its work gets the sandbox it has, with a warning, rather than none or an empty one.
-        "adapt": True,
-    }
-    env = {str(k): str(v) for k, v in _mapping(_own(terminal, container, "docker_env", {})).items()}
-    optional = {"profile": identity.profile, "task": identity.task, "image": settings.image, "user": settings.user, "env": env}
-    return config | {key: value for key, value in optional.items() if value}
+    def switch(key):
+        found = sources.read(key)
+        if isinstance(found.value, bool):
+            return found
+        faults.append((found.key, f"{_shown(found.value)} must be true or false"))
+        return found._replace(value=False)
+
+    network = switch("docker_network")
+    config["network"], keys["network"] = "bridge" if network.value else "none", network.key
+    shm = sources.read("docker_shm_size")
+    # Empty means the daemon's own size to Hermes.
+    config["shm_bytes"], keys["shm_bytes"] = shm.value if shm.value not in ("", "0") else 0, shm.key
+    chosen |= {field for field, found in (("network", network), ("shm_bytes", shm)) if found.chosen}
+
+    as_host_user = switch("docker_run_as_host_user")
+    if as_host_user.value and not own.user and (numbers := _numbers()):
+        config["user"], keys["user"] = numbers, as_host_user.key
+        chosen.add("user")
+    for field in ("image", "user", "pids"):
+        if (value := getattr(own, field)) not in ("", None):
+            config[field] = value
+            chosen.add(field)
+
+    shared = sources.read("docker_shared_container_key")
+    if not _is_text(shared.value):
+        faults.append((shared.key, f"{_shown(shared.value)} must be text"))
+    # A sandbox keeps what nobody chose here: `dockerbox up` may have. What reaches the host's files is always decided here, because
+    # Hermes's guards go by these settings. Forwarded names need no new sandbox: their values go along with each command.
+    config["given"] = sorted((chosen | {"mounts"}) - {"forward_env"})
+    # An agent in the middle of its work gets the sandbox it has, with a warning, rather than none or an empty one.
+    config["adapt"] = True
+    names = config["forward_env"]
+    return Wanted(
+        config,
+        keys,
+        faults,
+        forwarded=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
+        persistent=config["persistent"] is not False,
+        keep=switch("docker_persist_across_processes").value,
+        reap=switch("docker_orphan_reaper").value,
+        mount_cwd=switch("docker_mount_cwd_to_workspace").value,
+        snap_compat=switch("docker_snap_compat").value,
+        shared_key=str(shared.value).strip(),
+    )
 
 
-def forwarded_names(terminal, container):
-    """Names whose values go along with every command, from terminal.docker_forward_env."""
-    names = _own(terminal, container, "docker_forward_env", [])
-    return tuple(str(name) for name in names) if isinstance(names, (list, tuple)) else ()
-
-
-def not_honoured(terminal, container):
-    """A sentence for each setting that is on and cannot be carried out yet."""
-    said = [f"terminal.{key}: {means}" for key, means in _NOT_YET.items() if terminal.get(key) or container.get(key)]
-    if container.get("container_disk", _DEFAULT_DISK_MB) not in (0, _DEFAULT_DISK_MB):
-        said.append("terminal.container_disk: the size of the sandbox's disk is not limited")
+def not_honoured(sources, passed=None, *, tells_workspace):
+    """A sentence for each setting that is on and cannot be carried out here. ``tells_workspace``: the host names working directories."""
+    said = []
+    if sources.read("docker_mount_cwd_to_workspace").value is True and not tells_workspace:
+        said.append(
+            "terminal.docker_mount_cwd_to_workspace: this Hermes version does not tell plugins the working directory, so it is not "
+            "mounted; the release after 0.22.2 does, and terminal.docker_volumes can name a directory now"
+        )
+    run_as = sources.read("docker_run_as_host_user").value is True
+    if run_as and not _numbers() and not backend_settings(sources.merged, passed).user:
+        said.append(
+            "terminal.docker_run_as_host_user: Windows has no user number to run as, so commands run as the image's user; "
+            f"{_OWN}.user names another"
+        )
     return said
 
 
-def mounts_host_paths(terminal):
-    """Whether host directories are asked for: the sandbox then no longer keeps the host out of reach."""
-    return bool(terminal.get("docker_volumes") or terminal.get("docker_mount_cwd_to_workspace"))
+def exposes_host(sources):
+    """Whether the settings let commands change files of the host: its directories then need Hermes's guards. Unknown counts as yes."""
+    if sources.read("docker_mount_cwd_to_workspace").value is not False:
+        return True
+    volumes = sources.read("docker_volumes").value
+    return not isinstance(volumes, list) or any(not read_only(volume) for volume in volumes)
 
 
-def size_in_bytes(key, value):
-    """``value`` in bytes; "" and 0 are 0. Sizes are written as docker writes them: 64m, 1g, or a plain number of bytes."""
-    text = str(value if value is not None else "").strip()
-    if not text:
-        return 0
-    match = _SIZE.fullmatch(text)
-    if not match:
-        raise Fault(f"{key} is {text!r}, which is not a size", "write a number with a unit, such as 512m or 1g", kind="config")
-    return int(float(match[1]) * _UNITS[match[2].lower()])
+def read_only(volume):
+    """Whether an entry of terminal.docker_volumes surely cannot be written to."""
+    return isinstance(volume, str) and volume.strip().endswith(":ro")
 
 
-def _own(terminal, container, key, default):
-    """The file's value when it differs from the default, else the host's: see sandbox_config."""
-    value = terminal.get(key)
-    return container.get(key, default) if value is None or value == default else value
+def _wrong_section(terminal, passed):
+    """What is wrong with the backend's own section: a misspelt setting must not vanish."""
+    backends = terminal.get("backends")
+    written = passed if passed is not None else _mapping(backends).get("dockerbox")
+    if backends is not None and not isinstance(backends, Mapping):
+        return [("terminal.backends", f"{_shown(backends)} must be a map")]
+    if written is not None and not isinstance(written, Mapping):
+        return [(_OWN, f"{_shown(written)} must be a map")]
+    faults = []
+    for key, value in _mapping(written).items():
+        if key not in SCHEMA:
+            faults.append((f"{_OWN}.{key}", f"is no setting; there are {', '.join(SCHEMA)}"))
+        elif key != "pids" and value is not None and not _is_text(value):
+            faults.append((f"{_OWN}.{key}", f"{_shown(value)} must be text"))
+    return faults
+
+
+def _numbers():
+    """Who runs Hermes, as "uid:gid"; "" where people have no numbers."""
+    return f"{os.getuid()}:{os.getgid()}" if hasattr(os, "getuid") else ""
+
+
+def _is_text(value):
+    """A whole number will do: YAML takes a name or a user of digits for one."""
+    return isinstance(value, str) or (isinstance(value, int) and not isinstance(value, bool))
 
 
 def _mapping(value):
     return value if isinstance(value, Mapping) else {}
+
+
+def _shown(value):
+    """A value in a sentence, cut when it is long."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 40 else f"{text[:40]}…"
