@@ -51,12 +51,13 @@ const MinAPI = "1.41"
 
 // Ping reports the API version in use, after a round trip.
 func (e *Engine) Ping(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, e.patience(), errSilent)
+	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, e.patience())
 	defer cancel()
 	ping, err := e.api.Ping(ctx)
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errSilent):
-		return "", e.silent(err)
+	case err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded): // the caller's or ours
+		return "", e.silent(time.Since(began), err)
 	case ping.APIVersion == "" && answered(err): // but not by a daemon
 		return "", e.stranger(err)
 	case err != nil:
@@ -88,9 +89,6 @@ func (e *Engine) ready(ctx context.Context) error {
 func answered(err error) bool {
 	return err == nil || errdefs.IsNotFound(err) || errdefs.IsInvalidArgument(err) || errdefs.IsInternal(err) || errdefs.IsUnauthorized(err) || errdefs.IsNotImplemented(err)
 }
-
-// errSilent is why the first question was given up.
-var errSilent = errors.New("the daemon says nothing")
 
 // patience is how long a daemon may take to say its version. Another machine may have to be woken, and ssh to log in.
 func (e *Engine) patience() time.Duration {

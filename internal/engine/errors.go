@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
@@ -139,9 +140,9 @@ func (e *Engine) stranger(err error) error {
 }
 
 // silent explains a daemon that takes connections and does not answer.
-func (e *Engine) silent(err error) error {
+func (e *Engine) silent(after time.Duration, err error) error {
 	return &contract.BackendError{
-		Reason: fmt.Sprintf("the docker daemon at %s has not answered within %s", e.target.host, e.patience()),
+		Reason: fmt.Sprintf("the docker daemon at %s has not answered within %s", e.target.host, after.Round(100*time.Millisecond)),
 		Hint:   "see whether docker ps answers; restart the daemon if it does not, or correct its address (DOCKER_HOST, --host or --context)", Err: errors.Join(ErrUnreachable, err),
 	}
 }
