@@ -25,7 +25,7 @@ const (
 
 // Bounds of a probe container: how long it lives if nobody ends it, in seconds, and how long making it and taking it away may take.
 const (
-	probeLife    = "20"
+	probeLife    = "8"
 	probeCreate  = 2 * time.Second
 	probeDiscard = 2 * time.Second
 )

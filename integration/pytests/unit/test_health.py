@@ -106,8 +106,8 @@ class RowsTest(HealthCase):
                 (True, "dockerbox executable", f"({self.executable}, by terminal.backends.dockerbox.binary)"),
                 (True, "dockerbox versions", f"(plugin {version.VERSION}, executable 4a75e5e, protocol {version.PROTOCOL})"),
                 (True, "dockerbox daemon", "(it answers)"),
-                (True, "dockerbox disk limit", "(warning: it is not enforced: use xfs)"),
-                (False, "dockerbox image", "(there is none: make image)"),
+                (True, "dockerbox disk limit", "(warning: it is not enforced; remedy: use xfs)"),
+                (False, "dockerbox image", "(there is none; remedy: make image)"),
             ],
         )
 

@@ -104,7 +104,8 @@ def _check(check, chosen):
     detail, remedy = str(check.get("detail") or ""), str(check.get("remedy") or "")
     if name == "image" and status == "fail" and chosen.image:
         return _row(True, name, f"{chosen.image}, by terminal.backends.dockerbox.image")
-    return _row(status != "fail", name, detail, remedy, warning=status == "warn")
+    text = f"{detail}; remedy: {remedy}" if remedy else detail  # a detail may have colons of its own
+    return _row(status != "fail", name, text, warning=status == "warn")
 
 
 def setup_lines(chosen, connect):
@@ -123,8 +124,8 @@ def setup_lines(chosen, connect):
     if found.status == "ready":
         lines = [
             f"dockerbox can run: {found.detail}.",
-            f"The sandbox is made with the first command; `{command} up {sandbox}` makes it now and shows how the image gets here.",
-            f"`{command} run {sandbox} pwd` shows what the agent sees, and `{command} doctor` what this machine can keep of the settings.",
+            f"The sandbox is made with the first command; `{command} up {sandbox}` makes it now.",
+            f"`{command} run {sandbox} pwd` then shows what the agent sees; `{command} doctor` says what this machine cannot keep.",
         ]
     else:
         lines = [
