@@ -52,7 +52,7 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedI
 	if ok {
 		return ready, nil
 	}
-	ready, err = p.inspectImage(ctx, found.ID, found.Architecture, user)
+	ready, err = p.inspectImage(ctx, ref, found.ID, found.Architecture, user)
 	if err != nil {
 		return ready, err
 	}
@@ -63,13 +63,10 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedI
 }
 
 // inspectImage uses a container that never runs: to read the image's passwd and to write into the agent volume.
-func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string) (preparedImage, error) {
+func (p *Provider) inspectImage(ctx context.Context, ref, imageID, arch, user string) (preparedImage, error) {
 	agent, err := agentbin.Binary(arch)
 	if err != nil {
-		return preparedImage{}, &contract.BackendError{
-			Reason: "there is no agent to put into a sandbox: " + err.Error(),
-			Hint:   "build dockerbox with make build, and use an image for amd64 or arm64", Err: err,
-		}
+		return preparedImage{}, noAgent(ref, arch, err)
 	}
 	sum, err := agentbin.Digest(arch)
 	if err != nil {
@@ -96,13 +93,20 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 		return ready, err
 	}
 	passwd, err := p.engine.ReadFile(ctx, helper, "/etc/passwd", maxPasswd)
-	if err != nil && !errors.Is(err, engine.ErrNotFound) {
+	absent := errors.Is(err, engine.ErrNotFound)
+	if err != nil && !absent {
 		return ready, err
 	}
 	a, ok := lookup(passwd, user)
+	if !ok && absent {
+		return ready, &contract.BackendError{
+			Reason: fmt.Sprintf("the image %s has no /etc/passwd, so nobody in it is called %q", ref, user),
+			Hint:   "name the account by its number, such as --user 0",
+		}
+	}
 	if !ok {
 		return ready, &contract.BackendError{
-			Reason: fmt.Sprintf("the image has no user %q", user),
+			Reason: fmt.Sprintf("the image %s has no user %q", ref, user),
 			Hint:   "choose one of its users with --user, or a number up to 2147483647",
 		}
 	}
@@ -112,7 +116,7 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 	}
 	if name, ok := hasGroup(group, user); !ok {
 		return ready, &contract.BackendError{
-			Reason: fmt.Sprintf("the image has no group %q", name),
+			Reason: fmt.Sprintf("the image %s has no group %q", ref, name),
 			Hint:   "put one of its groups behind the colon, or a number up to 2147483647",
 		}
 	}
@@ -120,6 +124,19 @@ func (p *Provider) inspectImage(ctx context.Context, imageID, arch, user string)
 		ready.home = a.home
 	}
 	return ready, nil
+}
+
+// noAgent explains why an image cannot have one.
+func noAgent(ref, arch string, err error) error {
+	if errors.Is(err, agentbin.ErrNotBuilt) {
+		return &contract.BackendError{
+			Reason: "this dockerbox was built without the agent that works in sandboxes", Hint: "build it with make build in the repository", Err: err,
+		}
+	}
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("the image %s is for %s, and dockerbox has agents for %s alone", ref, arch, strings.Join(agentbin.Architectures(), " and ")),
+		Hint:   "choose an image for one of these with --image", Err: err,
+	}
 }
 
 // agentVolume is the name of the volume with the agent of that digest.

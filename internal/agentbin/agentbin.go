@@ -25,6 +25,9 @@ var ErrNotBuilt = errors.New("this dockerbox was built without the in-container 
 // architectures are in Go's notation, which is also that of OCI platforms.
 var architectures = []string{"amd64", "arm64"}
 
+// Architectures returns those that dockerbox has agents for. Each call gives a fresh slice; no I/O.
+func Architectures() []string { return slices.Clone(architectures) }
+
 // Binary returns the Linux agent for an architecture in Go's notation ("amd64", "arm64").
 // The error is ErrNotBuilt where the build left it out, another one where dockerbox has no
 // agent for that architecture. The slice is a fresh copy; no I/O; safe for concurrent use.
