@@ -2,6 +2,7 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
@@ -18,6 +19,9 @@ type Jobs struct {
 
 // jobsLimit bounds the question for jobs right after the handshake; the agent may look again for 2 s.
 const jobsLimit = 10 * time.Second
+
+// ErrCannotTell is the cause of the error for an agent that answers, and cannot tell what runs.
+var ErrCannotTell = errors.New("the agent cannot tell")
 
 // LookForJobs asks the agent of a running container what runs in it, over a stream of its own. An agent that is older than the question
 // is a [*contract.BackendError] like any other trouble: then jobs may live.
@@ -51,7 +55,7 @@ func askOnce(ctx context.Context, box Container, version string, q wire.Query, l
 	if answer.Error != "" {
 		return Jobs{}, &contract.BackendError{
 			Reason: "the agent in the sandbox cannot tell what runs there: " + clean(answer.Error),
-			Hint:   "an agent of an older version does not know that question; dockerbox up --recreate NAME gives the sandbox a new one and keeps its home",
+			Hint:   "an agent of an older version does not know that question; dockerbox up --recreate NAME gives the sandbox a new one and keeps its home", Err: ErrCannotTell,
 		}
 	}
 	return Jobs{Count: max(0, answer.Jobs), Example: clean(answer.Example)}, nil

@@ -1,6 +1,7 @@
 package environment
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func TestAnOlderAgentCannotTellOfJobs(t *testing.T) {
 	b := answering(t, wire.OpJobs, 0, wire.Answer{Error: `unknown question "jobs"`})
 	_, err := LookForJobs(t.Context(), b, "1")
 	b.playing.Wait()
-	if e := backend(t, err); !strings.Contains(e.Reason, "cannot tell") || !strings.Contains(e.Hint, "--recreate") {
+	if e := backend(t, err); !strings.Contains(e.Reason, "cannot tell") || !strings.Contains(e.Hint, "--recreate") || !errors.Is(err, ErrCannotTell) {
 		t.Errorf("%q, %q", e.Reason, e.Hint)
 	}
 }

@@ -18,9 +18,10 @@ import (
 type box struct {
 	id          identity
 	containerID string
-	record      record
-	created     bool // by this call
-	madeHome    bool // by this call
+	record      record          // with the limits it has now
+	config      contract.Config // what would make it again
+	created     bool            // by this call
+	madeHome    bool            // by this call
 	warnings    []string
 }
 
@@ -41,40 +42,57 @@ const (
 	longWait  = 500 * time.Millisecond
 )
 
+// outcome is what came of a look at a container that exists.
+type outcome int
+
+const (
+	taken   outcome = iota // it is the one
+	changed                // it went away, or is going: look again
+	removed                // it was removed, for another one to be made
+)
+
 // ensure returns the running sandbox that cfg asks for: the living one of that name, or a new one. It never fails because somebody
 // else was faster.
 func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error) {
 	id := identity{cfg.Profile, cfg.Name}
 	deadline := time.Now().Add(contended)
+	var why string // a living one had to go
 	for wait := firstWait; time.Now().Before(deadline); wait = min(2*wait, longWait) {
 		found, err := p.engine.Inspect(ctx, id.container())
 		switch {
 		case errors.Is(err, engine.ErrNotFound):
 			b, err := p.create(ctx, cfg)
-			if !errors.Is(err, engine.ErrConflict) {
+			b.config = cfg
+			if err == nil && why != "" {
+				b.warnings = append([]string{why}, b.warnings...)
+			}
+			faster := errors.Is(err, engine.ErrConflict)
+			removed := b.created && errors.Is(err, engine.ErrNotFound) // before it was started
+			if !faster && !removed {
 				return b, err
 			}
-			select { // then adopt what the other one made
-			case <-time.After(wait):
-			case <-ctx.Done():
-				return box{}, err
-			}
-			continue
 		case err != nil:
 			return box{}, err
-		}
-		if cfg.Recreate {
-			cfg.Recreate = false // once: what appears after this is what the caller wanted, or somebody else's
-			if err := p.replace(ctx, found); err != nil {
+		case cfg.Recreate:
+			if cfg, err = p.recreate(ctx, found, cfg); err != nil {
 				return box{}, err
 			}
 			continue
+		default:
+			b, next, err := p.adopt(ctx, found, cfg)
+			if err != nil || next == taken {
+				return b, err
+			}
+			if next == removed {
+				cfg, why = b.config, b.warnings[0]
+				continue
+			}
 		}
-		b, again, err := p.adopt(ctx, found, cfg)
-		if again {
-			continue
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return box{}, gaveUp(ctx, id)
 		}
-		return b, err
 	}
 	return box{}, &contract.BackendError{
 		Reason: fmt.Sprintf("sandbox %q could not be taken for %s: others keep creating and removing it", id, contended),
@@ -82,59 +100,35 @@ func (p *Provider) ensure(ctx context.Context, cfg contract.Config) (box, error)
 	}
 }
 
-// replace removes a container of ours to make room for a new one. The home volume stays.
-func (p *Provider) replace(ctx context.Context, found container.InspectResponse) error {
-	b, err := readBox(found)
-	if err != nil && !errors.Is(err, errUnreadable) {
-		return err
+func gaveUp(ctx context.Context, id identity) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("sandbox %q was not ready when its caller gave up", id),
+		Hint:   "try again; dockerbox ps shows whether it is there", Err: context.Cause(ctx),
 	}
-	p.logf("replacing sandbox %s", b.id)
-	return p.engine.Remove(ctx, b.containerID)
-}
-
-// adopt takes a container that exists. again is true when it went away meanwhile and the caller should look anew.
-func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, cfg contract.Config) (b box, again bool, err error) {
-	b, err = readBox(found)
-	if err != nil {
-		return b, false, err
-	}
-	user := cfg.User
-	if user == "" {
-		user = b.record.User // the image decided when it was made; a rebuilt image alone changes nothing
-	}
-	wants := newSpec(cfg, facts{user: user, home: b.record.Home, agentVolume: b.record.Agent}).record
-	if diffs := drift(b.record, wants); len(diffs) > 0 {
-		list := strings.Join(diffs, "; ")
-		if !cfg.Adapt {
-			return b, false, &contract.BackendError{
-				Reason: fmt.Sprintf("sandbox %q exists with other settings: %s", b.id, list),
-				Hint:   "dockerbox up --recreate with the same flags replaces it (its home is kept); exec and run use it as it is",
-			}
-		}
-		// Not up --recreate: that would apply the command line's own defaults, not what this caller wants.
-		b.warnings = append(b.warnings, fmt.Sprintf(
-			"sandbox %q was made with other settings and is used as it is: %s; after dockerbox rm -f --keep-home %s the next use makes it anew, with its home", b.id, list, b.id))
-	}
-	again, err = p.start(ctx, b.id, found)
-	return b, again, err
 }
 
 // start brings an existing container to life.
-func (p *Provider) start(ctx context.Context, id identity, found container.InspectResponse) (again bool, err error) {
+func (p *Provider) start(ctx context.Context, id identity, found container.InspectResponse) (outcome, error) {
 	switch {
 	case found.State.Paused:
-		return false, &contract.BackendError{
-			Reason: fmt.Sprintf("sandbox %q is paused", id),
-			Hint:   "docker unpause " + id.container() + " lets it go on",
-		}
+		return taken, paused(id)
 	case found.State.Running:
-		return false, nil
+		return taken, nil
+	case found.State.Status == container.StateRemoving || found.State.Dead:
+		return changed, nil
 	}
-	err = p.engine.Start(ctx, found.ID)
-	if errors.Is(err, engine.ErrNotFound) {
-		return true, nil
+	err := p.engine.Start(ctx, found.ID)
+	if errors.Is(err, engine.ErrNotFound) || errors.Is(err, engine.ErrConflict) { // the latter: it is being removed
+		return changed, nil
 	}
-	return false, err
+	return taken, err
+}
+
+func paused(id identity) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("sandbox %q is paused", id),
+		Hint:   "docker unpause " + id.container() + " lets it go on",
+	}
 }
 
 // errUnreadable is the cause of readBox's error for a container that is dockerbox's, but does not say how it was made.
@@ -161,5 +155,7 @@ func readBox(found container.InspectResponse) (box, error) {
 			Hint:   fmt.Sprintf("another version made it: dockerbox rm -f --keep-home %s removes it, and the next up makes it anew with its home", b.id), Err: errors.Join(errUnreadable, err),
 		}
 	}
+	b.record.setLimits(found.HostConfig)
+	b.config = b.record.wanted(b.id)
 	return b, nil
 }

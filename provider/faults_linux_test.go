@@ -174,30 +174,6 @@ func TestASandboxThatGoesAwayWhileItIsAdoptedIsMadeAgain(t *testing.T) {
 	}
 }
 
-func TestDriftIsRefusedOrSaid(t *testing.T) {
-	e := newEngine(t)
-	p, cfg := newProvider(t, e), fresh(e)()
-	id := open(t, p, cfg).Info().ContainerID
-	cfg.MemoryMB, cfg.Env = 256, map[string]string{"A": "secret"}
-	_, err := p.CreateEnvironment(t.Context(), cfg, "")
-	backendError(t, err, "memory (MB) is 5120, wanted 256", "env differs in A", "--recreate")
-	if strings.Contains(err.Error(), "secret") {
-		t.Errorf("%q shows a value", err)
-	}
-	cfg.Adapt = true
-	i := open(t, p, cfg).Info()
-	if i.ContainerID != id || len(i.Warnings) != 1 || !strings.Contains(i.Warnings[0], "memory (MB) is 5120, wanted 256") {
-		t.Errorf("%+v, want the same container and a warning", i)
-	}
-	prints(t, open(t, p, cfg), "echo kept >~/f", "")
-	cfg.Recreate = true
-	env := open(t, p, cfg)
-	if i := env.Info(); i.ContainerID == id || len(i.Warnings) != 0 {
-		t.Errorf("%+v, want another container without a warning", i)
-	}
-	prints(t, env, "cat ~/f; echo $A", "kept\nsecret\n")
-}
-
 func TestAMissingImage(t *testing.T) {
 	e := newEngine(t)
 	p, cfg := newProvider(t, e), fresh(e)()

@@ -57,22 +57,25 @@ func (p *Provider) Attach(ctx context.Context, address string) (contract.Environ
 	if err != nil {
 		return nil, err
 	}
-	again, err := p.start(ctx, b.id, found)
+	next, err := p.start(ctx, b.id, found)
 	if err != nil {
 		return nil, err
 	}
-	if again {
+	if next != taken {
 		return nil, missing(address)
 	}
-	cfg := b.record.wanted(b.id)
-	return p.connect(ctx, b, cfg, "")
+	return p.connect(ctx, b, "")
 }
 
-// wanted is the configuration that would make the same sandbox again.
+// wanted is the configuration that would make the same sandbox again. Who commands run as is the image's to say unless somebody chose.
 func (r record) wanted(id identity) contract.Config {
+	user := ""
+	if r.UserChosen {
+		user = r.User
+	}
 	return contract.Config{
-		Name: id.name, Profile: id.profile, Image: r.Image, User: r.User, CPUs: r.CPUs, MemoryMB: r.MemoryMB,
-		PIDs: r.PIDs, DiskMB: r.DiskMB, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent, Adapt: true,
+		Name: id.name, Profile: id.profile, Image: r.Image, User: user, CPUs: r.CPUs, MemoryMB: r.MemoryMB,
+		PIDs: r.PIDs, DiskMB: r.DiskMB, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent,
 		ForwardEnv: r.ForwardEnv, Mounts: r.Mounts, ExtraArgs: r.ExtraArgs,
 	}
 }
@@ -98,7 +101,7 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 	if errors.Is(err, engine.ErrNotFound) {
 		return &contract.BackendError{Reason: err.Error(), Hint: hintList, Err: err} // nobody who removes wants to make it
 	}
-	if err != nil && !(errors.Is(err, errUnreadable) && o.Force) { // what it was made with does not matter then
+	if matters := !o.Force || !errors.Is(err, errUnreadable); err != nil && matters { // what it was made with does not
 		return err
 	}
 	if found.State.Running && !o.Force {

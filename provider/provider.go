@@ -2,14 +2,11 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
@@ -40,6 +37,8 @@ type Engine interface {
 	Version(context.Context) (types.Version, error)
 	Create(ctx context.Context, name string, cfg *container.Config, host *container.HostConfig) (id string, warnings []string, err error)
 	Start(ctx context.Context, id string) error
+	Update(ctx context.Context, id string, limits container.Resources) (warnings []string, err error)
+	Kill(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (container.InspectResponse, error)
 	List(ctx context.Context, labels ...string) ([]container.Summary, error)
 	Remove(ctx context.Context, id string) error
@@ -141,67 +140,13 @@ func (p *Provider) Probe(ctx context.Context) contract.Health {
 
 // CreateEnvironment implements [contract.Provider].
 func (p *Provider) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
-	if faults := Check(cfg); faults != nil {
+	if faults := append(Check(cfg), givenFaults(cfg.Given)...); len(faults) > 0 {
 		return nil, faults
 	}
 	if cfg.Image == "" {
 		cfg.Image = image.TerminalTag
 	}
-	b, err := p.ensure(ctx, cfg)
-	if err != nil {
-		return nil, err
-	}
-	cfg.Recreate = false // a revival later is not a second request to replace
-	return p.connect(ctx, b, cfg, cwd)
-}
-
-// connect opens the environment of a running box. A box that was made for this and cannot be connected to is removed again.
-func (p *Provider) connect(ctx context.Context, b box, cfg contract.Config, cwd string) (contract.Environment, error) {
-	env, err := environment.Connect(ctx, environment.Options{
-		Container: b.container(p), Info: b.info(), Account: b.record.User, Home: b.record.Home, Cwd: cwd, Version: p.version,
-		Prefix: func(id string) environment.Prefix { return p.prefix(id, b.id) },
-		Revive: func(ctx context.Context) (environment.Container, contract.Info, error) {
-			p.logf("sandbox %s is not running any more: starting it again", b.id)
-			again, err := p.ensure(ctx, cfg)
-			return again.container(p), again.info(), err
-		},
-		Release: func(ctx context.Context, remove bool) error { return p.release(ctx, b, remove) },
-	})
-	if err != nil {
-		if b.created {
-			err = p.stillborn(ctx, b, err)
-			p.discard(ctx, b)
-		}
-		return nil, err
-	}
-	return env, nil
-}
-
-// stillbornWait is how long the daemon may take to notice that a container has ended; the stream's end comes first.
-const (
-	stillbornWait  = time.Second
-	stillbornPause = 50 * time.Millisecond
-)
-
-// stillborn replaces err, which a new box gave when it was connected to, if its container is what ended: then the stream's own words say
-// nothing.
-func (p *Provider) stillborn(ctx context.Context, b box, err error) error {
-	cutOff := errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
-	found, failed := p.engine.Inspect(ctx, b.containerID)
-	for deadline := time.Now().Add(stillbornWait); failed == nil && found.State != nil && found.State.Running; {
-		if !cutOff || time.Now().After(deadline) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(stillbornPause)
-		found, failed = p.engine.Inspect(ctx, b.containerID)
-	}
-	if failed != nil || found.State == nil {
-		return err
-	}
-	return &contract.BackendError{
-		Reason: fmt.Sprintf("the container of sandbox %q ended at once, with status %d", b.id, found.State.ExitCode),
-		Hint:   "an image for another kind of processor does that, and so do very low limits (--memory, --pids)", Err: err,
-	}
+	return p.open(ctx, cfg, cwd)
 }
 
 // prefix finds what the exec_prefix argv is made of.
@@ -223,33 +168,6 @@ func (p *Provider) prefix(containerID string, id identity) environment.Prefix {
 		}
 	}
 	return f
-}
-
-// release is what an environment's Cleanup does to the container.
-func (p *Provider) release(ctx context.Context, b box, remove bool) error {
-	if b.record.Persistent && !remove {
-		return nil
-	}
-	return p.engine.Remove(ctx, b.id.container())
-}
-
-// discardLimit bounds the clean-up after a failure; the caller's own context may be over by then.
-const discardLimit = 20 * time.Second
-
-// discard removes what this process made for a sandbox that did not come to life.
-func (p *Provider) discard(ctx context.Context, b box) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardLimit)
-	defer cancel()
-	if b.containerID != "" {
-		if err := p.engine.Remove(ctx, b.containerID); err != nil {
-			p.logf("after a failed creation: %v", err)
-		}
-	}
-	if b.madeHome {
-		if err := p.engine.RemoveVolume(ctx, b.id.home()); err != nil {
-			p.logf("after a failed creation: %v", err)
-		}
-	}
 }
 
 func health(status contract.HealthStatus, err error) contract.Health {

@@ -25,7 +25,7 @@ const (
 	labelSpec    = labelPrefix + "spec"    // digest of everything that shapes the container
 	labelConfig  = labelPrefix + "config"  // record, as JSON: what the digest was made of, so differences can be named
 	labelOwner   = labelPrefix + "owner"   // who made it
-	labelCreated = labelPrefix + "created" // RFC 3339
+	labelCreated = labelPrefix + "created" // RFC 3339, as exact as the clock: it tells the one who made it
 	labelKind    = labelPrefix + "kind"    // of a volume or helper: one of the kinds below
 )
 
@@ -47,7 +47,8 @@ var capabilities = []string{"CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "KILL",
 type record struct {
 	Image      string            `json:"image"`
 	User       string            `json:"user"`
-	Home       string            `json:"home,omitempty"` // mount point of the home volume; empty without one
+	UserChosen bool              `json:"user_chosen,omitempty"` // else it is the image's own
+	Home       string            `json:"home,omitempty"`        // mount point of the home volume; empty without one
 	CPUs       float64           `json:"cpus"`
 	MemoryMB   int64             `json:"memory_mb"`
 	PIDs       int64             `json:"pids"`
@@ -99,7 +100,7 @@ type spec struct {
 func newSpec(cfg contract.Config, f facts) spec {
 	s := spec{id: identity{cfg.Profile, cfg.Name}}
 	s.record = record{
-		Image: cfg.Image, User: f.user, Home: f.home,
+		Image: cfg.Image, User: f.user, UserChosen: cfg.User != "", Home: f.home,
 		CPUs: cfg.CPUs, MemoryMB: cfg.MemoryMB, PIDs: cfg.PIDs, ShmBytes: cfg.ShmBytes,
 		DiskMB: cfg.DiskMB, Network: cfg.Network, Env: cfg.Env, Persistent: cfg.Persistent, Agent: f.agentVolume,
 		ForwardEnv: slices.Sorted(slices.Values(cfg.ForwardEnv)), ExtraArgs: cfg.ExtraArgs,
@@ -123,7 +124,7 @@ func newSpec(cfg contract.Config, f facts) spec {
 		Labels: map[string]string{
 			labelName: cfg.Name, labelProfile: cfg.Profile, labelTask: cfg.Task,
 			labelSpec: s.record.digest(), labelConfig: s.record.encode(),
-			labelOwner: f.owner, labelCreated: f.created.UTC().Format(time.RFC3339),
+			labelOwner: f.owner, labelCreated: f.created.UTC().Format(time.RFC3339Nano),
 			ocispec.AnnotationTitle:         "dockerbox sandbox " + s.id.String(),
 			ocispec.AnnotationVersion:       f.version,
 			ocispec.AnnotationBaseImageName: cfg.Image,
@@ -138,8 +139,8 @@ func newSpec(cfg contract.Config, f facts) spec {
 		ShmSize:     cfg.ShmBytes,
 		Mounts:      s.mounts(f),
 	}
-	s.host.NanoCPUs = int64(cfg.CPUs * 1e9)
-	s.host.Memory = cfg.MemoryMB << 20
+	s.host.NanoCPUs = nanoCPUs(cfg.CPUs)
+	s.host.Memory = cfg.MemoryMB << mib
 	if cfg.PIDs > 0 {
 		pids := cfg.PIDs
 		s.host.PidsLimit = &pids

@@ -172,19 +172,6 @@ func TestGroupsAreLookedUpOnlyByName(t *testing.T) {
 	}
 }
 
-func TestDriftNamesEachDifferenceAndNoValueOfEnv(t *testing.T) {
-	a := record{Image: "i", User: "pn", CPUs: 1, MemoryMB: 5120, Network: "bridge", Env: map[string]string{"KEEP": "1", "TOKEN": "hunter2", "OLD": "x"}, Persistent: true}
-	if d := drift(a, a); d != nil {
-		t.Errorf("no difference gave %q", d)
-	}
-	b := a
-	b.MemoryMB, b.Network, b.Env, b.Agent = 256, "none", map[string]string{"KEEP": "1", "TOKEN": "hunter3", "NEW": "y"}, "newer"
-	want := []string{"memory (MB) is 5120, wanted 256", "network is bridge, wanted none", "env differs in NEW, OLD, TOKEN"}
-	if diff := cmp.Diff(want, drift(a, b)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestReadBoxTellsForeignContainersApart(t *testing.T) {
 	s := newSpec(contract.Defaults(), facts{user: "pn"})
 	mine := container.InspectResponse{ContainerJSONBase: &container.ContainerJSONBase{ID: "abc", Name: "/" + s.id.container()}, Config: s.config}
