@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/docker/go-units"
@@ -33,9 +34,9 @@ func newUp(std streams, open opener) *cobra.Command {
 		Long: `Create the sandbox NAME ("default" when left out), or start and take the one that
 exists; a second "up" changes nothing. The image is pulled when it is not there.
 
-Without flags an existing sandbox is taken as it is. With flags it must have been
-made with the same ones, else up lists the differences and refuses; --recreate
-makes it anew and keeps its home.
+An existing sandbox keeps what no flag names. --cpus, --memory and --pids change
+while it runs; where another flag differs, up lists the differences and refuses.
+--recreate makes it anew: it keeps its home and what no flag names.
 
 Variables of -e and --env-file are configuration: docker inspect shows them.
 Secrets belong in "exec -e" and "run -e".`,
@@ -72,8 +73,23 @@ func (o *upOptions) flags() *pflag.FlagSet {
 	return f
 }
 
-// shapeFlags are those that say what the sandbox is to be like.
-var shapeFlags = []string{"image", "user", "cpus", "memory", "pids", "shm-size", "network", "env", "env-file", "ephemeral"}
+// settingOf names, for each flag that says what the sandbox is to be like, the setting in [contract.Config.Given].
+var settingOf = map[string]string{
+	"image": "image", "user": "user", "cpus": "cpus", "memory": "memory_mb", "pids": "pids", "shm-size": "shm_bytes",
+	"network": "network", "env": "env", "env-file": "env", "ephemeral": "persistent",
+}
+
+// given lists the settings that were chosen. It is never nil, which would mean all.
+func given(flags *pflag.FlagSet) []string {
+	chosen := []string{}
+	flags.Visit(func(f *pflag.Flag) {
+		if key, shapes := settingOf[f.Name]; shapes && !slices.Contains(chosen, key) {
+			chosen = append(chosen, key)
+		}
+	})
+	slices.Sort(chosen)
+	return chosen
+}
 
 // config translates the flags. All faults are reported at once.
 func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv) (contract.Config, error) {
@@ -83,12 +99,7 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 	}
 	cfg.Image, cfg.User, cfg.CPUs, cfg.PIDs, cfg.Network = o.image, o.user, o.cpus, o.pids, o.network
 	cfg.Persistent, cfg.Recreate = !o.ephemeral, o.recreate
-	cfg.Adapt = true
-	for _, name := range shapeFlags {
-		if flags.Changed(name) {
-			cfg.Adapt = false
-		}
-	}
+	cfg.Given = given(flags)
 	var faults contract.Faults
 	memory, err := size(o.memory)
 	if err != nil {

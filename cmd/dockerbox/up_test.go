@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 )
@@ -37,39 +38,41 @@ func TestUpConfig(t *testing.T) {
 		args []string
 		want func(*contract.Config)
 	}{
-		"nothing": {nil, func(c *contract.Config) { c.Adapt = true }},
-		"name":    {[]string{"box"}, func(c *contract.Config) { c.Name, c.Adapt = "box", true }},
+		"nothing": {nil, func(*contract.Config) {}},
+		"name":    {[]string{"box"}, func(c *contract.Config) { c.Name = "box" }},
 		"flags that do not shape it": {
-			[]string{"--json", "--recreate"}, func(c *contract.Config) { c.Recreate, c.Adapt = true, true },
+			[]string{"--json", "--recreate"}, func(c *contract.Config) { c.Recreate = true },
 		},
 		"flags on both sides": {
-			[]string{"--image", "i:1", "box", "--user", "4242:0"}, func(c *contract.Config) { c.Name, c.Image, c.User = "box", "i:1", "4242:0" },
+			[]string{"--image", "i:1", "box", "--user", "4242:0"}, func(c *contract.Config) {
+				c.Name, c.Image, c.User, c.Given = "box", "i:1", "4242:0", []string{"image", "user"}
+			},
 		},
-		"a default by name is still asked for": {[]string{"--cpus", "1"}, func(*contract.Config) {}},
-		"numbers":                              {[]string{"--cpus", "0.5", "--pids", "0"}, func(c *contract.Config) { c.CPUs, c.PIDs = 0.5, 0 }},
-		"memory in units":                      {[]string{"--memory", "2.5g"}, func(c *contract.Config) { c.MemoryMB = 2560 }},
-		"memory in bytes":                      {[]string{"--memory", "536870912"}, func(c *contract.Config) { c.MemoryMB = 512 }},
-		"memory is rounded up":                 {[]string{"--memory", "536870913"}, func(c *contract.Config) { c.MemoryMB = 513 }},
-		"no memory limit":                      {[]string{"--memory", "0"}, func(c *contract.Config) { c.MemoryMB = 0 }},
-		"shm":                                  {[]string{"--shm-size", "64m"}, func(c *contract.Config) { c.ShmBytes = 64 << 20 }},
-		"network":                              {[]string{"--network", "none"}, func(c *contract.Config) { c.Network = "none" }},
-		"ephemeral":                            {[]string{"--ephemeral"}, func(c *contract.Config) { c.Persistent = false }},
+		"a default by name is still asked for": {[]string{"--cpus", "1"}, func(c *contract.Config) { c.Given = []string{"cpus"} }},
+		"numbers":                              {[]string{"--cpus", "0.5", "--pids", "0"}, func(c *contract.Config) { c.CPUs, c.PIDs, c.Given = 0.5, 0, []string{"cpus", "pids"} }},
+		"memory in units":                      {[]string{"--memory", "2.5g"}, func(c *contract.Config) { c.MemoryMB, c.Given = 2560, []string{"memory_mb"} }},
+		"memory in bytes":                      {[]string{"--memory", "536870912"}, func(c *contract.Config) { c.MemoryMB, c.Given = 512, []string{"memory_mb"} }},
+		"memory is rounded up":                 {[]string{"--memory", "536870913"}, func(c *contract.Config) { c.MemoryMB, c.Given = 513, []string{"memory_mb"} }},
+		"no memory limit":                      {[]string{"--memory", "0"}, func(c *contract.Config) { c.MemoryMB, c.Given = 0, []string{"memory_mb"} }},
+		"shm":                                  {[]string{"--shm-size", "64m"}, func(c *contract.Config) { c.ShmBytes, c.Given = 64<<20, []string{"shm_bytes"} }},
+		"network":                              {[]string{"--network", "none"}, func(c *contract.Config) { c.Network, c.Given = "none", []string{"network"} }},
+		"ephemeral":                            {[]string{"--ephemeral"}, func(c *contract.Config) { c.Persistent, c.Given = false, []string{"persistent"} }},
 		"variables": {
 			[]string{"-e", "A=1=2", "-e", "FROM", "-e", "EMPTY", "-e", "NOWHERE", "-e", "A=last", "-e", "N=a\nb"},
 			func(c *contract.Config) {
-				c.Env = map[string]string{"A": "last", "FROM": "caller", "EMPTY": "", "N": "a\nb"}
+				c.Env, c.Given = map[string]string{"A": "last", "FROM": "caller", "EMPTY": "", "N": "a\nb"}, []string{"env"}
 			},
 		},
 		"file, and -e over it": {
 			[]string{"-e", "A=flag", "--env-file", file},
 			func(c *contract.Config) {
-				c.Env = map[string]string{"A": "flag", "B": " spaced ", "FROM": "caller", "C": "x=y # z"}
+				c.Env, c.Given = map[string]string{"A": "flag", "B": " spaced ", "FROM": "caller", "C": "x=y # z"}, []string{"env"}
 			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := contract.Defaults()
-			want.Env = map[string]string{}
+			want.Env, want.Given = map[string]string{}, []string{}
 			tc.want(&want)
 			got, err := parseUp(t, tc.args...)
 			if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -87,4 +90,15 @@ func TestUpConfigListsEveryFault(t *testing.T) {
 			t.Errorf("nothing about %q in: %v", key, err)
 		}
 	}
+}
+
+// A flag that nobody thought of here would be taken for one that changes nothing.
+func TestEachFlagOfUpIsASettingOrNone(t *testing.T) {
+	var o upOptions
+	o.flags().VisitAll(func(f *pflag.Flag) {
+		_, shapes := settingOf[f.Name]
+		if known := shapes || f.Name == "recreate" || f.Name == "json"; !known {
+			t.Errorf("--%s is in no list", f.Name)
+		}
+	})
 }
