@@ -38,6 +38,7 @@ var layers = map[string]layer{
 	"plugin":            {level: 0, foreign: []string{}},
 	"internal/wire":     {level: 0, foreign: []string{}},
 	"internal/agentbin": {level: 0, foreign: []string{}},
+	"internal/rfb":      {level: 0, foreign: []string{}},
 	"internal/engine":   {level: 1, own: []string{"contract"}},
 	"internal/agent":    {level: 1, own: []string{"internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
 	"internal/rpc":      {level: 1, own: []string{"contract"}, foreign: []string{"github.com/docker/go-units"}},

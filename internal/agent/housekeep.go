@@ -235,7 +235,9 @@ func pidIn(dir *os.File, name string) int {
 }
 
 // openDirectory opens a directory, following no link in the last part of its name.
-func openDirectory(name string) (*os.File, error) { return openDirectoryFrom(unix.AT_FDCWD, name, name) }
+func openDirectory(name string) (*os.File, error) {
+	return openDirectoryFrom(unix.AT_FDCWD, name, name)
+}
 
 func openDirectoryAt(parent *os.File, name string) (*os.File, error) {
 	return openDirectoryFrom(int(parent.Fd()), name, path.Join(parent.Name(), name))

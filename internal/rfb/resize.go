@@ -1,0 +1,90 @@
+package rfb
+
+import (
+	"errors"
+	"fmt"
+	"image"
+)
+
+// Sources and results of a change of size, in the fields of its rectangle.
+const (
+	sourceSelf = 1 // this client asked for it
+	accepted   = 0
+)
+
+// screenSize reads what the server says of its size and reports whether it is another one now.
+func (c *Conn) screenSize(r rectangle) (changed bool, err error) {
+	var head struct {
+		Monitors uint8
+		_        [3]uint8
+	}
+	if err := c.read(&head); err != nil {
+		return false, err
+	}
+	for i := range head.Monitors {
+		var m struct {
+			ID                  [4]byte
+			X, Y, Width, Height uint16
+			Flags               [4]byte
+		}
+		if err := c.read(&m); err != nil {
+			return false, err
+		}
+		if i == 0 {
+			copy(c.layout[:4], m.ID[:])
+			copy(c.layout[4:], m.Flags[:])
+		}
+	}
+	c.resizable = true
+	if r.X == sourceSelf && r.Y != accepted {
+		return false, fmt.Errorf("the server refuses the size %d by %d with code %d", r.Width, r.Height, r.Y)
+	}
+	before := c.size
+	if err := c.resize(int(r.Width), int(r.Height)); err != nil {
+		return false, err
+	}
+	return c.size != before, nil
+}
+
+// Resize makes the screen width by height pixels, as one monitor, and returns its picture after that. The server must have said in an
+// earlier frame that it can; a size it does not want is an error.
+func (c *Conn) Resize(width, height int) (*image.RGBA, error) {
+	if !c.resizable {
+		return nil, errors.New("rfb resize: the server has not said that its screen can have another size")
+	}
+	const most = 1<<16 - 1
+	if width < 1 || height < 1 || width > most || height > most || width*height > MaxPixels {
+		return nil, fmt.Errorf("rfb resize: %d by %d pixels are no size of a screen", width, height)
+	}
+	type monitor struct {
+		ID                  [4]byte
+		X, Y, Width, Height uint16
+		Flags               [4]byte
+	}
+	w, h := uint16(width), uint16(height)
+	err := c.write(struct {
+		Type, _       uint8
+		Width, Height uint16
+		Monitors, _   uint8
+		Only          monitor
+	}{
+		Type: setDesktopSize, Width: w, Height: h, Monitors: 1,
+		Only: monitor{ID: [4]byte(c.layout[:4]), Width: w, Height: h, Flags: [4]byte(c.layout[4:])},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("rfb resize: %w", err)
+	}
+	// The answer comes before any pixel of the new size; a frame that was complete already is of the old one.
+	for range mostChanges {
+		if c.size == image.Pt(width, height) {
+			return c.Frame()
+		}
+		old, changed := newFrame(c.size), false
+		for !changed {
+			if changed, err = c.message(old); err != nil {
+				return nil, fmt.Errorf("rfb resize: %w", endMeansEarly(err))
+			}
+		}
+	}
+	return nil, errors.New("rfb resize: the server's screen does not keep its size")
+}
