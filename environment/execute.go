@@ -2,8 +2,10 @@ package environment
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -235,18 +237,32 @@ func (k *call) fault(sink error) error {
 	case k.err != nil:
 		return k.err
 	case sink != nil:
-		return &contract.BackendError{
-			Reason: "output could not be passed on: " + clean(sink.Error()),
-			Hint:   "the command was ended; its reader was gone", Err: sink,
-		}
+		return undelivered(sink)
 	case k.input != nil:
 		return &contract.BackendError{
-			Reason: "standard input could not be read: " + clean(k.input.Error()),
+			Reason: "standard input could not be read: " + clean(because(k.input)),
 			Hint:   "the command saw the end of its input there", Err: k.input,
 		}
 	default:
 		return nil
 	}
+}
+
+// undelivered explains output that whoever asked for it did not take.
+func undelivered(err error) error {
+	return &contract.BackendError{
+		Reason: "output could not be passed on: " + clean(because(err)),
+		Hint:   "the command was ended; see where standard output goes: a full disk, a device, a program that ended", Err: err,
+	}
+}
+
+// because is why a file could not be used, without the system call and the name of what the message is about anyway.
+func because(err error) string {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file.Err.Error()
+	}
+	return err.Error()
 }
 
 // conclude maps how the agent says a command ended onto the contract's result.
@@ -278,7 +294,7 @@ func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
 	if failure != contract.Started {
 		r.ExitCode = failure.Status()
 		if err := sink.complain("dockerbox: " + clean(x.Text) + "\n"); err != nil {
-			return r, &contract.BackendError{Reason: "output could not be passed on: " + clean(err.Error()), Hint: "its reader was gone", Err: err}
+			return r, undelivered(err)
 		}
 	}
 	r.Output, r.Dropped = sink.captured()

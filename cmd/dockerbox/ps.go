@@ -80,10 +80,10 @@ func printTable(out io.Writer, list []provider.Sandbox, now time.Time) error {
 			s.Address(), shortID(s.ID), s.Image, s.User, s.State, units.HumanDuration(max(0, now.Sub(s.Created))))
 	}
 	if _, err := io.WriteString(t, rows); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return unwritten(err)
 	}
 	if err := t.Flush(); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+		return unwritten(err)
 	}
 	return nil
 }
