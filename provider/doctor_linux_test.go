@@ -312,3 +312,35 @@ func TestDoctorAnswersAlthoughItsContainerStays(t *testing.T) {
 		t.Errorf("%q remain, want the one probe container", left)
 	}
 }
+
+// A status display has room for one sentence: it is about the first thing that is missing.
+func TestProbe(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*enginetest.Engine)
+		status contract.HealthStatus
+		words  string // of detail and hint, separated by "|"
+	}{
+		"ready":         {func(*enginetest.Engine) {}, contract.Ready, "API 1.41 at memory://"},
+		"no daemon":     {func(e *enginetest.Engine) { e.Down(true) }, contract.Unavailable, "does not answer"},
+		"no permission": {func(e *enginetest.Engine) { e.Fail(enginetest.OpPing, errBad) }, contract.Unavailable, "bad day|better one"},
+		"an old daemon": {func(e *enginetest.Engine) { e.DescribeVersion(types.Version{APIVersion: "1.40"}) }, contract.Unavailable, "older than 1.41"},
+		"no image":      {func(e *enginetest.Engine) { e.RemoveImage(image.TerminalTag) }, contract.NeedsSetup, image.TerminalTag + " is not built|make image"},
+		"a daemon that goes meanwhile": {
+			func(e *enginetest.Engine) { e.Fail(enginetest.OpImage, errBad) }, contract.Unavailable, "bad day|better one",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := well(t)
+			tc.change(e)
+			h := newProvider(t, e).Probe(t.Context())
+			if h.Status != tc.status || (h.Hint == "") != (tc.status == contract.Ready) {
+				t.Errorf("%+v, want %s, and a hint unless it is ready", h, tc.status)
+			}
+			for word := range strings.SplitSeq(tc.words, "|") {
+				if !strings.Contains(h.Detail+"\n"+h.Hint, word) {
+					t.Errorf("%+v says nothing of %q", h, word)
+				}
+			}
+		})
+	}
+}

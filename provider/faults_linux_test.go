@@ -192,20 +192,3 @@ func TestAMissingImage(t *testing.T) {
 		t.Errorf("%d pulls of an image that is nobody's but ours", n)
 	}
 }
-
-func TestAProbeTellsWhatIsMissing(t *testing.T) {
-	e := newEngine(t)
-	p := newProvider(t, e)
-	probe := func(status contract.HealthStatus) {
-		t.Helper()
-		h := p.Probe(t.Context())
-		if h.Status != status || h.Detail == "" || (h.Hint == "") != (status == contract.Ready) {
-			t.Errorf("%+v, want %s", h, status)
-		}
-	}
-	probe(contract.NeedsSetup)
-	e.AddImage("dockerbox/terminal:latest")
-	probe(contract.Ready)
-	e.Down(true)
-	probe(contract.Unavailable)
-}

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -128,7 +129,8 @@ func (p *Provider) Probe(ctx context.Context) contract.Health {
 	if err != nil {
 		return health(contract.Unavailable, err)
 	}
-	if _, err := p.engine.Image(ctx, image.TerminalTag); err != nil {
+	switch _, err := p.engine.Image(ctx, image.TerminalTag); {
+	case errors.Is(err, engine.ErrNotFound):
 		return contract.Health{
 			Status: contract.NeedsSetup,
 			Detail: "the daemon answers, but the image " + image.TerminalTag + " is not built yet",
