@@ -136,6 +136,8 @@ func (p *Provider) Probe(ctx context.Context) contract.Health {
 			Detail: "the daemon answers, but the image " + image.TerminalTag + " is not built yet",
 			Hint:   "run make image in the dockerbox repository, or choose another image",
 		}
+	case err != nil:
+		return health(contract.Unavailable, err)
 	}
 	return contract.Health{Status: contract.Ready, Detail: fmt.Sprintf("Docker API %s at %s", version, p.engine.Address())}
 }
