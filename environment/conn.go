@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
@@ -109,8 +110,10 @@ func refused(ctx context.Context, said string, err error) error {
 		reason += "it said nothing for " + helloLimit.String()
 	case ctx.Err() != nil:
 		reason += "the caller gave up"
+	case strings.Contains(text, AgentPath) && strings.Contains(text, "no such file"):
+		reason += "its program is not there"
 	case text != "":
-		reason += text
+		reason += engine.Cause(text)
 	case errors.Is(err, io.EOF):
 		reason += "it ended before it said hello"
 	default:

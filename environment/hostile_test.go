@@ -35,7 +35,7 @@ func TestConnectRefusesAgents(t *testing.T) {
 		"ends at once":      {func(*far) {}, "ended before it said hello"},
 		"4 GB frame":        {raw([]byte{255, 255, 255, 255, 'H', 0, 0, 0, 0}), "longer than the limit"},
 		"length too short":  {raw([]byte{0, 0, 0, 1, 'H', 0, 0, 0, 0}), "shorter than its header"},
-		"text":              {raw([]byte("OCI runtime exec failed: no such file")), "could not be reached: OCI runtime exec failed: no such file"},
+		"text":              {raw([]byte("OCI runtime exec failed: no such file")), "could not be reached: no such file (OCI runtime exec failed)"},
 		"another frame":     {raw(wire.Append(nil, wire.Frame{Type: wire.TypeExit, ID: 1, Payload: []byte("{}")})), "instead of its hello"},
 		"broken JSON":       {raw(wire.Append(nil, wire.Frame{Type: wire.TypeHello, Payload: []byte("{")})), "H frame"},
 		"another program":   {hello(wire.Hello{Name: "sshd", Protocol: 1}), `calls itself "sshd"`},

@@ -88,7 +88,7 @@ const hintContext = "docker context ls lists the contexts there are; choose one 
 func resolveContext(name string) (target, error) {
 	fail := func(err error) (target, error) {
 		return target{}, &contract.BackendError{
-			Reason: fmt.Sprintf("docker context %q cannot be used: %s", name, cause(err.Error())),
+			Reason: fmt.Sprintf("docker context %q cannot be used: %s", name, Cause(err.Error())),
 			Hint:   hintContext, Err: err,
 		}
 	}

@@ -75,7 +75,7 @@ func (e *Engine) explainBy(table []refusal, did string, err error) error {
 	}
 	var ok bool
 	if b.Reason, b.Hint, ok = known(table, did, err.Error()); !ok {
-		b.Reason, b.Hint = did+": "+cause(err.Error()), hint
+		b.Reason, b.Hint = did+": "+Cause(err.Error()), hint
 	}
 	return b
 }
@@ -119,7 +119,7 @@ func (e *Engine) unreachable(did string, err error) error {
 		b.Reason = "the docker daemon at " + e.target.host + " went away: " + did + " was cut off"
 		b.Hint = "see whether docker ps answers and what the daemon's log says, then try again"
 	case errors.As(err, &failed):
-		b.Reason += ": " + cause(failed.Err.Error())
+		b.Reason += ": " + Cause(failed.Err.Error())
 	}
 	return b
 }

@@ -80,9 +80,9 @@ func known(table []refusal, did, text string) (reason, hint string, ok bool) {
 	return "", "", false
 }
 
-// cause is the last clause of a chain such as "a failed: b failed: no such file", with the one before it behind in brackets, which names
+// Cause is the last clause of a chain such as "a failed: b failed: no such file", with the one before it behind in brackets, which names
 // what it is about: people read one cause, not the road it took.
-func cause(text string) string {
+func Cause(text string) string {
 	clauses := chain(text)
 	last := clauses[len(clauses)-1]
 	if len(clauses) > 1 {
