@@ -1,49 +1,38 @@
-// Package image holds the recipes of the sandbox images as embedded files, the tags they
-// are built under and the labels they carry. It does no I/O; building is the business of
-// scripts/build-image.
+// Package image holds the recipe of the sandbox image as embedded files, the tags it is built under, the labels it carries and the
+// profile of system calls its sandboxes run with. It does no I/O; building is the business of package provider.
 package image
 
 import (
-	"embed"
 	"time"
 
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Files holds Dockerfile.terminal, the recipe of TerminalTag. It needs no build context.
-//
-//go:embed Dockerfile.terminal
-var Files embed.FS
-
-// TerminalDockerfile is the name of TerminalTag's recipe in Files.
-const TerminalDockerfile = "Dockerfile.terminal"
-
 const (
-	// TerminalTag is the image of a sandbox that asks for none.
-	TerminalTag = "dockerbox/terminal:latest"
-	// BaseTag is the Debian base that scripts/build-base makes and TerminalTag is built on.
+	// DefaultTag is the image of a sandbox that asks for none.
+	DefaultTag = "dockerbox/desktop:latest"
+	// BaseTag is the Debian base that scripts/build-base makes, what DefaultTag is built on where it is there.
 	BaseTag = "dockerbox/base:trixie"
+	// UpstreamBase is what DefaultTag is built on elsewhere; it can be pulled.
+	UpstreamBase = "debian:trixie-slim"
 )
 
-// RecipeLabel carries the SHA-256, in hex, of the recipe and the base's id an image was
-// built from. Its change is what makes scripts/build-image build again.
+// TerminalTag is the image of a sandbox that asks for none.
+const TerminalTag = "dockerbox/terminal:latest"
+
+// RecipeLabel carries the [Digest] an image was built from. Its change is what makes an image be built again.
 const RecipeLabel = "dev.dockerbox.image.recipe"
 
 const (
-	title       = "dockerbox terminal"
-	description = "Debian with bash tools, sudo and the account pn: a terminal sandbox for Hermes"
+	title       = "dockerbox desktop"
+	description = "Debian with bash tools, sudo, the account pn and a desktop with Chromium: a sandbox for Hermes"
 	source      = "https://github.com/hermes-dockerbox/dockerbox"
 	licenses    = "MIT"
 )
 
-// Labels returns the OCI labels of TerminalTag: version and revision of the tree, the time
-// of the build and the name of the base. A zero created gives an empty value, as the
-// Dockerfile's own default does. The map is the caller's.
+// Labels returns the OCI labels of DefaultTag: version and revision of the program, the time of the build and the name of the base. A zero
+// created gives an empty value, as the recipe's own default does. The map is the caller's.
 func Labels(version, revision string, created time.Time, base string) map[string]string {
-	var when string
-	if !created.IsZero() {
-		when = created.UTC().Format(time.RFC3339)
-	}
 	return map[string]string{
 		v1.AnnotationTitle:         title,
 		v1.AnnotationDescription:   description,
@@ -51,7 +40,19 @@ func Labels(version, revision string, created time.Time, base string) map[string
 		v1.AnnotationLicenses:      licenses,
 		v1.AnnotationVersion:       version,
 		v1.AnnotationRevision:      revision,
-		v1.AnnotationCreated:       when,
+		v1.AnnotationCreated:       stamp(created),
 		v1.AnnotationBaseImageName: base,
 	}
+}
+
+// Args returns the recipe's arguments; the recipe makes those of [Labels] out of them. The map is the caller's.
+func Args(version, revision string, created time.Time, base string) map[string]string {
+	return map[string]string{ArgBase: base, ArgVersion: version, ArgRevision: revision, ArgCreated: stamp(created)}
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

@@ -49,6 +49,8 @@ type Engine interface {
 	Exec(ctx context.Context, id, user string, argv []string) (engine.Conn, error)
 	Image(ctx context.Context, ref string) (dockerimage.InspectResponse, error)
 	Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error
+	Build(ctx context.Context, r engine.Recipe, report func(engine.BuildProgress)) (id string, err error)
+	DeleteImage(ctx context.Context, ref string) error
 	CreateVolume(ctx context.Context, name string, labels map[string]string) (bool, error)
 	RemoveVolume(ctx context.Context, name string) error
 }

@@ -30,6 +30,7 @@ type Engine struct {
 
 	mu         sync.Mutex
 	images     map[string]image // by reference
+	recipes    []engine.Recipe
 	volumes    map[string]volume
 	containers map[string]*box // by id
 	faults     faults

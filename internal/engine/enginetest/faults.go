@@ -29,6 +29,8 @@ const (
 	OpExec         Op = "exec"
 	OpImage        Op = "image"
 	OpPull         Op = "pull"
+	OpBuild        Op = "build"
+	OpDeleteImage  Op = "delete image"
 	OpCreateVolume Op = "create volume"
 	OpRemoveVolume Op = "remove volume"
 )

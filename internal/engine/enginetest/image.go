@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	dockerimage "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/pkg/jsonmessage"
@@ -16,9 +17,13 @@ import (
 // image is what containers are made of: an account with a home. Each image has a home of its own, because the path is the machine's: what
 // in a container is a mount at one path is here a directory that is moved there, and two cannot be.
 type image struct {
-	id   string
-	home string
+	id     string
+	home   string
+	labels map[string]string
 }
+
+// untagged begins the key of an image that lost its name.
+const untagged = "<none>@"
 
 // ordinaryID is the account, and its group, that commands run as when the test runs as root.
 const ordinaryID = 4242
@@ -64,6 +69,20 @@ func (e *Engine) image(ref string) (image, bool) {
 	return image{}, false
 }
 
+// imageSize is the size of every image, in bytes.
+const imageSize = 1_000_000
+
+// names are an image's references. e.mu is held.
+func (e *Engine) names(id string) []string {
+	var names []string
+	for name, i := range e.images {
+		if i.id == id && !strings.HasPrefix(name, untagged) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // passwd is the image's /etc/passwd.
 func (i image) passwd() string {
 	uid, gid := account()
@@ -94,7 +113,8 @@ func (e *Engine) Image(ctx context.Context, ref string) (dockerimage.InspectResp
 		return found, notFound("looking for image %s: there is none", ref)
 	}
 	// As the API has it: the configuration's type is that of a module nothing else here needs.
-	text, err := json.Marshal(map[string]any{"Id": i.id, "Architecture": runtime.GOARCH, "Os": "linux", "Config": map[string]any{"User": User()}})
+	text, err := json.Marshal(map[string]any{"Id": i.id, "Architecture": runtime.GOARCH, "Os": "linux", "RepoTags": e.names(i.id), "Size": imageSize,
+		"Config": map[string]any{"User": User(), "Labels": i.labels}})
 	if err != nil {
 		return found, err
 	}

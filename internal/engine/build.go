@@ -1,0 +1,270 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/docker/docker/api/types/build"
+	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/pkg/jsonmessage"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+// Recipe is an image to build.
+type Recipe struct {
+	Context    []byte // tar archive
+	Dockerfile string // its name in there
+	Tag        string
+	Args       map[string]string
+	Labels     map[string]string
+	NoCache    bool // build every step anew
+}
+
+// BuildProgress is where a build is: at the beginning of a step Output is empty, then it is one line the step prints.
+type BuildProgress struct {
+	Step, Steps         int
+	Instruction, Output string
+}
+
+// Build makes an image with the daemon's classic builder, which every Docker has, and returns its id. report, which may be nil, is called in
+// order and from this goroutine. What the stages before the last one leave is removed; when ctx ends, all the build made is. After a
+// failed step the steps that worked stay, as the daemon's cache.
+func (e *Engine) Build(ctx context.Context, r Recipe, report func(BuildProgress)) (string, error) {
+	if err := e.ready(ctx); err != nil {
+		return "", err
+	}
+	before, err := e.untagged(ctx)
+	if err != nil {
+		return "", err
+	}
+	args := make(map[string]*string, len(r.Args))
+	for name, value := range r.Args {
+		args[name] = &value
+	}
+	did := "building " + r.Tag
+	l := buildLog{report: report}
+	response, err := e.api.ImageBuild(ctx, bytes.NewReader(r.Context), build.ImageBuildOptions{
+		Version: build.BuilderV1, Dockerfile: r.Dockerfile, Tags: []string{r.Tag}, BuildArgs: args, Labels: r.Labels,
+		NoCache: r.NoCache, Remove: true, ForceRemove: true,
+	})
+	if err != nil {
+		return "", e.explain(did, err)
+	}
+	err = l.follow(response.Body)
+	_ = response.Body.Close() // read only: nothing to lose
+	var step *stepError
+	switch {
+	case err == nil && len(l.stages) == 0:
+		return "", &contract.BackendError{Reason: did + ": the daemon names no image", Hint: "see whether docker build works there"}
+	case err == nil:
+		last := len(l.stages) - 1
+		return l.stages[last], e.discard(ctx, before, l.stages[:last], false)
+	case errors.As(err, &step):
+		return "", step.explain(did)
+	case ctx.Err() != nil:
+		// The daemon notices by itself that nobody reads any more, and then ends the step's container.
+		return "", errors.Join(e.explain(did, ctx.Err()), e.discard(context.WithoutCancel(ctx), before, l.made, true))
+	default:
+		return "", e.explain(did, err)
+	}
+}
+
+// untagged are the images without a name that no other image is built on.
+func (e *Engine) untagged(ctx context.Context) (map[string]bool, error) {
+	list, err := e.api.ImageList(ctx, image.ListOptions{Filters: filters.NewArgs(filters.Arg("dangling", "true"))})
+	if err != nil {
+		return nil, e.explain("listing images", err)
+	}
+	ids := map[string]bool{}
+	for _, i := range list {
+		ids[i.ID] = true
+	}
+	return ids, nil
+}
+
+// discard removes those of the images a build made, given by their ids or their beginnings, that are new and without a name or a use. With
+// wait set it takes into account that the daemon needs a moment to end the container of a step.
+func (e *Engine) discard(ctx context.Context, before map[string]bool, made []string, wait bool) error {
+	const (
+		patience = 20 * time.Second
+		pause    = 100 * time.Millisecond
+	)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	again := time.NewTicker(pause)
+	defer again.Stop()
+	for {
+		now, err := e.untagged(ctx)
+		if err != nil {
+			return err
+		}
+		busy := false
+		for _, id := range slices.Sorted(maps.Keys(now)) {
+			if before[id] || !slices.ContainsFunc(made, func(m string) bool { return sameImage(id, m) }) {
+				continue
+			}
+			if err := e.DeleteImage(ctx, id); errors.Is(err, ErrConflict) {
+				busy = true
+			} else if err != nil && !errors.Is(err, ErrNotFound) {
+				return err
+			}
+		}
+		if !busy || !wait {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return &contract.BackendError{Reason: "the build's last container does not end", Hint: "docker ps shows it; docker image prune removes what it leaves"}
+		case <-again.C:
+		}
+	}
+}
+
+// sameImage reports whether a build's log means id, in full or shortened.
+func sameImage(id, said string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(id, "sha256:"), strings.TrimPrefix(said, "sha256:"))
+}
+
+// DeleteImage removes an image, and those it was built on that nothing else needs. [ErrConflict] when a container or another image needs it.
+func (e *Engine) DeleteImage(ctx context.Context, ref string) error {
+	if err := e.ready(ctx); err != nil {
+		return err
+	}
+	_, err := e.api.ImageRemove(ctx, ref, image.RemoveOptions{PruneChildren: true})
+	return e.explain("removing image "+ref, err)
+}
+
+// buildLog reads what the classic builder says.
+type buildLog struct {
+	report func(BuildProgress)
+
+	at     BuildProgress
+	half   string   // the beginning of a line
+	words  []string // the last lines the step printed
+	made   []string // ids of images the build made, shortened by the daemon
+	cached bool     // the next id is of an image that was there
+	stages []string // ids of the images that the stages ended with
+}
+
+// stepError is a step that failed.
+type stepError struct {
+	at    BuildProgress
+	words []string
+	err   *jsonmessage.JSONError
+}
+
+func (s *stepError) Error() string { return s.err.Message }
+
+// explain makes one sentence of what failed and the last it said.
+func (s *stepError) explain(did string) error {
+	const (
+		hint     = "run it again when the cause is gone: steps that worked are kept; docs/operations.md tells what a build needs of the network"
+		mostText = 70
+	)
+	reason := did
+	if s.at.Step > 0 {
+		reason = fmt.Sprintf("%s: step %d of %d, %s", did, s.at.Step, s.at.Steps, Abridge(s.at.Instruction, mostText))
+	}
+	words := strings.Join(s.words, "; ")
+	if s.err.Code != 0 {
+		reason = fmt.Sprintf("%s, ended with status %d", reason, s.err.Code)
+	}
+	if words == "" || s.err.Code == 0 { // not a command of the recipe's, or one that said nothing
+		words = s.err.Message
+	}
+	return &contract.BackendError{Reason: reason + ": " + words, Hint: hint, Err: s}
+}
+
+// Abridge shortens a text to at most limit characters on one line.
+func Abridge(text string, limit int) string {
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) <= limit {
+		return string(runes)
+	}
+	return string(runes[:limit-1]) + "…"
+}
+
+// follow reads until the build ends.
+func (l *buildLog) follow(r io.Reader) error {
+	messages := json.NewDecoder(r)
+	for {
+		var m jsonmessage.JSONMessage
+		switch err := messages.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		case m.Error != nil:
+			l.take("\n") // the line that was not ended is the one to show
+			return &stepError{at: l.at, words: l.words, err: m.Error}
+		case m.Aux != nil:
+			var made build.Result
+			if err := json.Unmarshal(*m.Aux, &made); err != nil {
+				return fmt.Errorf("read what the stage made: %w", err)
+			}
+			l.stages = append(l.stages, made.ID)
+		}
+		l.take(m.Stream)
+	}
+}
+
+// take cuts what arrives into lines.
+func (l *buildLog) take(text string) {
+	lines := strings.FieldsFunc(l.half+text+"\x00", func(r rune) bool { return r == '\n' || r == '\r' })
+	l.half = strings.TrimSuffix(lines[len(lines)-1], "\x00")
+	for _, line := range lines[:len(lines)-1] {
+		l.line(line)
+	}
+}
+
+// line takes one line. The daemon's own look no different from what a step prints, so nothing is done because of one alone.
+func (l *buildLog) line(line string) {
+	var next BuildProgress
+	if _, err := fmt.Sscanf(line, "Step %d/%d : ", &next.Step, &next.Steps); err == nil {
+		_, next.Instruction, _ = strings.Cut(line, " : ")
+		l.at, l.words, l.cached = next, nil, false
+		l.tell("")
+		return
+	}
+	arrow, id, isArrow := strings.Cut(line, "---> ")
+	switch {
+	case isArrow && arrow == " " && id == "Using cache":
+		l.cached = true
+		return
+	case isArrow && arrow == " " && isShortID(id):
+		if !l.cached && !strings.HasPrefix(l.at.Instruction, "FROM ") {
+			l.made = append(l.made, id)
+		}
+		return
+	case isArrow && arrow == " " && strings.HasPrefix(id, "Running in "), strings.HasPrefix(line, "Removing intermediate container "),
+		strings.TrimSpace(line) == "":
+		return
+	}
+	const kept, longest = 3, 300
+	l.words = append(l.words, Abridge(line, longest))
+	l.words = l.words[max(0, len(l.words)-kept):]
+	l.tell(line)
+}
+
+func (l *buildLog) tell(output string) {
+	if l.report != nil {
+		now := l.at
+		now.Output = output
+		l.report(now)
+	}
+}
+
+func isShortID(s string) bool {
+	const length = 12
+	return len(s) == length && strings.Trim(s, "0123456789abcdef") == ""
+}
