@@ -62,6 +62,12 @@ func New(environ []string) (*Agent, error) {
 		loginLimit: loginLimit, helloLimit: helloLimit, closing: make(chan struct{}),
 		accounts: map[[2]int]*account{}, conns: map[*conn]func(){}, leftovers: map[*os.File]bool{},
 	}
+	groups, err := os.Getgroups()
+	if err != nil {
+		return nil, fmt.Errorf("ask for the container's groups: %w", err)
+	}
+	// Docker's --group-add: the agent was started as "0:0", which has no groups of its own, so these are the container's.
+	a.files.everybody = slices.DeleteFunc(groups, func(gid int) bool { return gid == os.Getegid() })
 	a.bash = func() string { return findBash(a.env["PATH"]) }
 	return a, nil
 }

@@ -47,6 +47,8 @@ func noUser(format string, args ...any) error {
 // files are where accounts are looked up; fields so that tests bring their own.
 type files struct {
 	passwd, group string
+	// everybody are groups that each account is in besides those of the files.
+	everybody []int
 	// homes are directories in which a number without an entry gets a home.
 	homes []string
 	// profile is the system's login script.
@@ -92,6 +94,11 @@ func (f files) resolve(user, imageHome string) (identity, error) {
 	}
 	if err != nil {
 		return id, err
+	}
+	for _, gid := range f.everybody {
+		if gid != id.gid && !slices.Contains(id.groups, gid) {
+			id.groups = append(id.groups, gid)
+		}
 	}
 	if id.uid < 0 || id.gid < 0 || id.uid > maxID || id.gid > maxID {
 		return id, noUser("user or group number in %q is above %d", user, maxID)

@@ -86,6 +86,21 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// The container's own groups are every account's, beside those of the files and with an explicit group, each once.
+func TestGroupsOfTheContainer(t *testing.T) {
+	f := accountFiles(t)
+	f.everybody = []int{44, 7, 50}
+	self := strconv.Itoa(os.Geteuid()) + ":" + strconv.Itoa(os.Getegid())
+	for user, want := range map[string][]int{"pn": {27, 44, 7, 50}, "pn:staff": {44, 7}, "4242": {44, 7, 50}, self: {44, 7, 50}} {
+		if os.Geteuid() != 0 && user != self {
+			continue // it serves its own account alone
+		}
+		if got, err := f.resolve(user, "/nowhere"); err != nil || !slices.Equal(got.groups, want) {
+			t.Errorf("%s: %v, %v; want %v", user, got.groups, err, want)
+		}
+	}
+}
+
 // An agent that is not root serves its own account alone.
 func testResolveAsOthers(t *testing.T) {
 	f := accountFiles(t)
