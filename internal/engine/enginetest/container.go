@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
 
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
@@ -81,12 +82,15 @@ func (e *Engine) Create(ctx context.Context, name string, cfg *container.Config,
 	if other, taken := e.find(b.name); taken {
 		return "", nil, failure(engine.ErrConflict, "creating container %s: container %s has that name", name, short(other.id))
 	}
+	if err := e.sources(name, host); err != nil {
+		return "", nil, err
+	}
 	const everybody = 0o755
 	if err := os.Mkdir(e.path("c", short(b.id)), everybody); err != nil {
 		return "", nil, err
 	}
 	e.containers[b.id] = b
-	return b.id, nil, nil
+	return b.id, e.warnings, nil
 }
 
 // AddForeign makes a container that this provider did not make, with labels that may be nil.
@@ -206,7 +210,7 @@ func (e *Engine) mount(b *box) error {
 		}
 	}
 	for _, m := range b.host.Mounts {
-		if m.Target == b.image.home {
+		if m.Target == b.image.home && m.Type == mount.TypeVolume {
 			b.kept = m.Source
 		}
 	}

@@ -37,6 +37,7 @@ type Engine struct {
 	info       system.Info
 	version    types.Version
 	programs   func(argv []string) string
+	warnings   []string
 }
 
 // New makes an engine without images. [Engine.Close] ends what it runs and removes its files.

@@ -33,6 +33,9 @@ const (
 	OpDeleteImage  Op = "delete image"
 	OpCreateVolume Op = "create volume"
 	OpRemoveVolume Op = "remove volume"
+
+	OpVolumeUsers     Op = "volume users"
+	OpMakeDirectories Op = "make directories"
 )
 
 // faults is what is to go wrong, guarded by the engine's mu.

@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/docker/docker/api/types/mount"
 )
 
 // place is where a file of a container is: in the image, or in a volume on this machine.
@@ -33,10 +35,24 @@ func (e *Engine) locate(id, file string) (place, error) {
 	case "/etc/group":
 		return place{text: b.image.group(), image: true}, nil
 	}
+	best := ""
+	var found place
 	for _, m := range b.host.Mounts {
-		if rest, below := strings.CutPrefix(file, m.Target); below {
-			return place{path: e.path("volumes", m.Source) + path.Clean("/"+rest)}, nil
+		rest, below := strings.CutPrefix(file, m.Target)
+		if !below || rest != "" && rest[0] != '/' || len(m.Target) < len(best) {
+			continue
 		}
+		root := e.path("volumes", m.Source)
+		if m.Type == mount.TypeBind {
+			root = m.Source
+		}
+		best, found = m.Target, place{path: root + path.Clean("/"+rest)}
+	}
+	if best != "" {
+		return found, nil
+	}
+	if file == b.image.home {
+		return place{image: true}, nil
 	}
 	return place{}, notFound("container %s has no file %s", short(id), file)
 }
