@@ -56,7 +56,9 @@ var layers = map[string]layer{
 // would grow a second idea of how to talk to a daemon.
 var onlyIn = map[string]string{
 	"github.com/docker/docker/client": "internal/engine",
-	"github.com/docker/cli":           "internal/engine",
+	"github.com/docker/cli/cli":       "internal/engine",
+	// How docker reads the values of its flags, for those people put into terminal.docker_extra_args; it talks to nobody.
+	"github.com/docker/cli/opts": "provider",
 }
 
 // pkg is the part of `go list -json` that the rules look at.

@@ -168,6 +168,9 @@ func (p *Provider) recreate(ctx context.Context, found container.InspectResponse
 
 // vet looks, before a sandbox is removed, whether another could be made at all: a wrong name in the new settings must not cost the old one.
 func (p *Provider) vet(ctx context.Context, cfg contract.Config) error {
-	_, err := p.prepare(ctx, cfg.Image, cfg.User)
-	return err
+	_, err := p.prepare(ctx, cfg.Image, cfg.User, volumeTargets(cfg.Mounts))
+	if err != nil {
+		return err
+	}
+	return p.tryMounts(ctx, cfg.Image, cfg.Mounts)
 }

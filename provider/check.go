@@ -16,7 +16,8 @@ func Check(cfg contract.Config) contract.Faults {
 	if problem := imageProblem(cfg.Image); problem != "" {
 		faults = append(faults, contract.Fault{Key: "image", Problem: problem})
 	}
-	return faults
+	faults = append(faults, mountFaults(cfg.Mounts)...)
+	return append(faults, extraArgsFaults(cfg)...)
 }
 
 // Check is the function of that name, for those who have a provider alone.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/docker/docker/api/types/container"
@@ -22,6 +23,12 @@ func (p *Provider) open(ctx context.Context, cfg contract.Config, cwd string) (c
 	for try := 1; ; try++ {
 		b, err := p.ensure(ctx, cfg)
 		if err != nil {
+			return nil, err
+		}
+		if err := p.warn(ctx, &b); err != nil {
+			if b.created {
+				p.discard(ctx, b)
+			}
 			return nil, err
 		}
 		env, err := p.connect(ctx, b, cwd)
@@ -123,8 +130,12 @@ func (p *Provider) discard(ctx context.Context, b box) {
 			p.logf("after a failed creation: %v", err)
 		}
 	}
+	volumes := b.madeVolumes
 	if b.madeHome {
-		if err := p.engine.RemoveVolume(ctx, b.id.home()); err != nil {
+		volumes = append(slices.Clone(volumes), b.id.home())
+	}
+	for _, name := range volumes {
+		if err := p.engine.RemoveVolume(ctx, name); err != nil {
 			p.logf("after a failed creation: %v", err)
 		}
 	}

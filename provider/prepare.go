@@ -19,16 +19,20 @@ import (
 // preparedImage is what must be known of an image before a sandbox can be made of it.
 type preparedImage struct {
 	user        string // as commands run by default; never empty
-	home        string // of user, by the image's own /etc/passwd; empty when it has no entry
+	home        string // of user: by the image's own /etc/passwd, else one that dockerbox chooses
+	ownHome     bool   // dockerbox chose it
+	uid, gid    int    // of user
 	agentVolume string
+	missing     map[string]bool // directories asked about, the home among them, that the image does not have
 }
 
 // maxPasswd bounds /etc/passwd and /etc/group: images are other people's.
 const maxPasswd = 1 << 20
 
-// prepare looks into the image, pulling it first when it is not here, and fills the daemon's agent volume. What it learnt is kept by
+// prepare looks into the image, pulling it first when it is not here, and fills the daemon's agent volume. targets are directories to look for
+// in it besides the home. What it learnt is kept by
 // image id: a container that is created and never started costs about 100 ms.
-func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedImage, error) {
+func (p *Provider) prepare(ctx context.Context, ref, wantUser string, targets []string) (preparedImage, error) {
 	found, err := p.engine.Image(ctx, ref)
 	if errors.Is(err, engine.ErrNotFound) {
 		if err = p.pull(ctx, ref); err == nil {
@@ -45,14 +49,14 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedI
 	if user == "" {
 		user = "root"
 	}
-	key := found.ID + " " + user
+	key := strings.Join(append([]string{found.ID, user}, targets...), "\x00")
 	p.mu.Lock()
 	ready, ok := p.prepared[key]
 	p.mu.Unlock()
 	if ok {
 		return ready, nil
 	}
-	ready, err = p.inspectImage(ctx, ref, found.ID, found.Architecture, user)
+	ready, err = p.inspectImage(ctx, ref, found.ID, found.Architecture, user, targets)
 	if err != nil {
 		return ready, err
 	}
@@ -63,7 +67,7 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string) (preparedI
 }
 
 // inspectImage uses a container that never runs: to read the image's passwd and to write into the agent volume.
-func (p *Provider) inspectImage(ctx context.Context, ref, imageID, arch, user string) (preparedImage, error) {
+func (p *Provider) inspectImage(ctx context.Context, ref, imageID, arch, user string, targets []string) (preparedImage, error) {
 	agent, err := agentbin.Binary(arch)
 	if err != nil {
 		return preparedImage{}, noAgent(ref, arch, err)
@@ -114,14 +118,25 @@ func (p *Provider) inspectImage(ctx context.Context, ref, imageID, arch, user st
 	if err != nil && !errors.Is(err, engine.ErrNotFound) {
 		return ready, err
 	}
-	if name, ok := hasGroup(group, user); !ok {
+	gid, ok := groupOf(group, user, a.gid)
+	if !ok {
+		_, name, _ := strings.Cut(user, ":")
 		return ready, &contract.BackendError{
 			Reason: fmt.Sprintf("the image %s has no group %q", ref, name),
 			Hint:   "put one of its groups behind the colon, or a number up to 2147483647",
 		}
 	}
-	if a.known {
-		ready.home = a.home
+	ready.uid, ready.gid, ready.home = a.uid, gid, a.home
+	if a.home == "" {
+		ready.ownHome, ready.home = true, fmt.Sprintf("/home/%d", a.uid)
+	}
+	ready.missing = map[string]bool{}
+	for _, dir := range append([]string{ready.home}, targets...) {
+		_, err := p.engine.FileSize(ctx, helper, dir)
+		if err != nil && !errors.Is(err, engine.ErrNotFound) {
+			return ready, err
+		}
+		ready.missing[dir] = err != nil
 	}
 	return ready, nil
 }
@@ -142,7 +157,7 @@ func noAgent(ref, arch string, err error) error {
 // agentVolume is the name of the volume with the agent of that digest.
 func agentVolume(sum string) string {
 	const shown = 12
-	return "dockerbox-agent-" + sum[:shown]
+	return agentVolumePrefix + sum[:shown]
 }
 
 // fill puts the agent into its volume unless it is there already, whole. The volume is named by the agent's digest, so a file of the

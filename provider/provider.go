@@ -53,6 +53,8 @@ type Engine interface {
 	DeleteImage(ctx context.Context, ref string) error
 	CreateVolume(ctx context.Context, name string, labels map[string]string) (bool, error)
 	RemoveVolume(ctx context.Context, name string) error
+	VolumeUsers(ctx context.Context, name string) ([]string, error)
+	MakeDirectories(ctx context.Context, id string, dirs []engine.Directory) error
 }
 
 var _ Engine = (*engine.Engine)(nil)
@@ -66,7 +68,8 @@ type Provider struct {
 	progress func(Progress)
 
 	mu       sync.Mutex
-	prepared map[string]preparedImage // by image id and user
+	prepared map[string]preparedImage // by image id, user and the directories asked about
+	about    *system.Info             // see describe; nil until asked
 }
 
 var _ contract.Provider = (*Provider)(nil)
@@ -151,6 +154,10 @@ func (p *Provider) CreateEnvironment(ctx context.Context, cfg contract.Config, c
 	}
 	if cfg.Image == "" {
 		cfg.Image = image.TerminalTag
+	}
+	var err error
+	if cfg.Mounts, err = ownHome(cfg.Mounts); err != nil {
+		return nil, err
 	}
 	return p.open(ctx, cfg, cwd)
 }

@@ -36,6 +36,9 @@ const (
 	kindHelper = "helper"
 )
 
+// agentVolumePrefix begins the name of the volume with the agent; its digest follows.
+const agentVolumePrefix = "dockerbox-agent-"
+
 // agentDir is where the agent volume is mounted.
 const agentDir = "/.dockerbox"
 
@@ -82,10 +85,15 @@ type facts struct {
 	agentVolume string
 	user        string // resolved: never empty
 	home        string // where the home volume goes; empty for none
-	dir         string // where the exec_prefix argv starts: the account's home; empty leaves it to the image
-	owner       string
-	version     string
-	created     time.Time
+	dir         string // where the exec_prefix argv starts: the account's home
+	// homeVariable is $HOME in the container's configuration, empty for none: the agent and docker exec know no other way to the home of an
+	// account that the image does not know. The agent takes it for the home of that account alone, because the account owns it.
+	homeVariable string
+	quota        bool // the storage may limit what the container writes
+	noCPUs       bool // the daemon refuses containers with a limit on processors
+	owner        string
+	version      string
+	created      time.Time
 }
 
 // spec is a container before it exists.
@@ -99,6 +107,11 @@ type spec struct {
 // newSpec decides what a sandbox's container looks like. It is pure: the same cfg and facts give the same spec.
 func newSpec(cfg contract.Config, f facts) spec {
 	s := spec{id: identity{cfg.Profile, cfg.Name}}
+	var host container.HostConfig
+	applyExtraArgs(cfg.ExtraArgs, &container.Config{Labels: map[string]string{}}, &host)
+	if covers(cfg.Mounts, host.Tmpfs, f.home) {
+		f.home = "" // what the user mounts there is the home
+	}
 	s.record = record{
 		Image: cfg.Image, User: f.user, UserChosen: cfg.User != "", Home: f.home,
 		CPUs: cfg.CPUs, MemoryMB: cfg.MemoryMB, PIDs: cfg.PIDs, ShmBytes: cfg.ShmBytes,
@@ -109,6 +122,9 @@ func newSpec(cfg contract.Config, f facts) spec {
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
 		env = append(env, name+"="+cfg.Env[name])
+	}
+	if _, chosen := cfg.Env["HOME"]; f.homeVariable != "" && !chosen {
+		env = append(env, "HOME="+f.homeVariable)
 	}
 	s.config = &container.Config{
 		Image:      cfg.Image,
@@ -139,16 +155,22 @@ func newSpec(cfg contract.Config, f facts) spec {
 		ShmSize:     cfg.ShmBytes,
 		Mounts:      s.mounts(f),
 	}
-	s.host.NanoCPUs = nanoCPUs(cfg.CPUs)
+	if !f.noCPUs {
+		s.host.NanoCPUs = nanoCPUs(cfg.CPUs)
+	}
+	if f.quota && cfg.DiskMB > 0 {
+		s.host.StorageOpt = quota(cfg.DiskMB)
+	}
 	s.host.Memory = cfg.MemoryMB << mib
 	if cfg.PIDs > 0 {
 		pids := cfg.PIDs
 		s.host.PidsLimit = &pids
 	}
+	applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; whoever calls has seen to the faults
 	return s
 }
 
-// mounts are the agent, read-only, and the home when it is kept.
+// mounts are the agent, read-only, the home when it is kept, and the user's own.
 func (s spec) mounts(f facts) []mount.Mount {
 	all := []mount.Mount{{
 		Type: mount.TypeVolume, Source: f.agentVolume, Target: agentDir, ReadOnly: true,
@@ -157,6 +179,9 @@ func (s spec) mounts(f facts) []mount.Mount {
 	if f.home != "" {
 		// Copy-up happens once, when the volume is new: the image's home, with its owner and mode.
 		all = append(all, mount.Mount{Type: mount.TypeVolume, Source: s.id.home(), Target: f.home})
+	}
+	for _, m := range s.record.Mounts {
+		all = append(all, bind(m))
 	}
 	return all
 }

@@ -42,9 +42,23 @@ func TestSpecsMatchTheirGoldenFiles(t *testing.T) {
 		"everything-set": with(func(c *contract.Config, f *facts) {
 			*c = contract.Config{
 				Name: "p:x", Profile: "work", Task: "t-1", Image: "debian:trixie", User: "4242:100", CPUs: 1.5, MemoryMB: 256, PIDs: 64,
-				ShmBytes: 64 << 20, Network: contract.NetworkBridge, Env: map[string]string{"B": "2 =x", "A": ""}, Persistent: true,
+				DiskMB: 1000, ShmBytes: 64 << 20, Network: contract.NetworkBridge, Env: map[string]string{"B": "2 =x", "A": ""}, Persistent: true,
+				ForwardEnv: []string{"TOKEN", "KEY"},
+				Mounts: []contract.Mount{
+					{Source: "/srv/data", Target: "/z", ReadOnly: true}, {Source: "/home/me/src", Target: "/home/4242/src"}, {Source: "cache", Target: "/cache"},
+				},
+				ExtraArgs: []string{"--tmpfs", "/scratch:size=64m", "--ulimit=nofile=1024:2048", "--cap-drop=setfcap", "--cap-add", "NET_ADMIN", "--label=team=a"},
 			}
-			f.user, f.home, f.dir = "4242:100", "", ""
+			f.user, f.home, f.dir, f.homeVariable, f.quota = "4242:100", "/home/4242", "/home/4242", "/home/4242", true
+		}),
+		"home-mounted": with(func(c *contract.Config, _ *facts) {
+			c.Mounts = []contract.Mount{{Source: "/home/me", Target: "/home/pn"}}
+		}),
+		"every-extra-arg": with(func(c *contract.Config, f *facts) {
+			c.CPUs, f.noCPUs = 2, true
+			for _, tc := range acceptedArgs {
+				c.ExtraArgs = append(c.ExtraArgs, tc.args...)
+			}
 		}),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,33 +155,33 @@ func TestIdentitiesNeverMeet(t *testing.T) {
 }
 
 func TestLookupFollowsDockersRules(t *testing.T) {
-	passwd := []byte("root:x:0:0:root:/root:/bin/bash\n# a comment\nbroken:line\npn:x:1000:1000:,,,:/home/pn/:/bin/bash\nsvc:x:7:7::relative:/bin/sh\n1000x:x:8:8::/eight:/bin/sh\n")
+	passwd := []byte("root:x:0:0:root:/root:/bin/bash\n# a comment\nbroken:line\nodd:x:y:1:::\npn:x:1000:1001:,,,:/home/pn/:/bin/bash\nbin:x:2:2::/bin:\nsync:x:4:65534::/:/bin/sync\nbinder:x:9:9::/binder:\nsvc:x:7:7::relative:/bin/sh\n1000x:x:8:8::/eight:/bin/sh\n")
 	for user, want := range map[string]struct {
-		home  string
-		known bool
-		ok    bool
+		account
+		ok bool
 	}{
-		"pn": {"/home/pn", true, true}, "1000": {"/home/pn", true, true}, "pn:users": {"/home/pn", true, true},
-		"root": {"/root", true, true}, "0:0": {"/root", true, true},
-		"4242": {"", false, true}, "4242:0": {"", false, true},
-		"nobody": {"", false, false}, "broken": {"", false, false}, "#": {"", false, false}, "-1": {"", false, false},
-		"svc": {"relative", false, true}, "1000x": {"/eight", true, true}, "99999999999": {"", false, false}, "4294967295": {"", false, false}, "2147483647": {"", false, true},
+		"pn": {account{1000, 1001, "/home/pn"}, true}, "1000": {account{1000, 1001, "/home/pn"}, true}, "pn:users": {account{1000, 1001, "/home/pn"}, true},
+		"root": {account{0, 0, "/root"}, true}, "0:0": {account{0, 0, "/root"}, true},
+		"4242": {account{4242, 0, ""}, true}, "4242:0": {account{4242, 0, ""}, true},
+		"nobody": {}, "broken": {}, "#": {}, "-1": {}, "odd": {}, "99999999999": {}, "4294967295": {},
+		"svc": {account{7, 7, ""}, true}, "1000x": {account{8, 8, "/eight"}, true}, "2147483647": {account{2147483647, 0, ""}, true},
+		"bin": {account{2, 2, ""}, true}, "sync": {account{4, 65534, ""}, true}, "binder": {account{9, 9, "/binder"}, true},
 	} {
 		a, ok := lookup(passwd, user)
-		if ok != want.ok || a.known != want.known || a.home != want.home {
+		if ok != want.ok || a != want.account {
 			t.Errorf("%s: %+v %v, want %+v", user, a, ok, want)
 		}
 	}
 }
 
 func TestGroupsAreLookedUpOnlyByName(t *testing.T) {
-	group := []byte("root:x:0:\nusers:x:100:pn\nbroken\n")
-	for user, want := range map[string]bool{
-		"pn": true, "pn:users": true, "pn:100": true, "pn:4343": true, "1000:root": true,
-		"pn:nosuch": false, "pn:broken": false, "pn:x": false, "pn:4294967295": false,
+	group := []byte("root:x:0:\nusers:x:100:pn\nbroken\nodd:x:y:\n")
+	for user, want := range map[string]int{
+		"pn": 7, "pn:users": 100, "pn:100": 100, "pn:4343": 4343, "1000:root": 0,
+		"pn:nosuch": -1, "pn:broken": -1, "pn:x": -1, "pn:odd": -1, "pn:4294967295": -1, "pn:": -1,
 	} {
-		if name, ok := hasGroup(group, user); ok != want {
-			t.Errorf("%s: %q %v", user, name, ok)
+		if gid, ok := groupOf(group, user, 7); ok != (want >= 0) || ok && gid != want {
+			t.Errorf("%s: %d %v, want %d", user, gid, ok, want)
 		}
 	}
 }
