@@ -117,6 +117,7 @@ func execute(ctx context.Context, open opener, name string, req contract.Request
 	if err != nil {
 		return contract.Result{}, errors.Join(err, p.Close())
 	}
+	req.Env = forward(env.Info().ForwardEnv, req.Env, os.LookupEnv)
 	res, err := env.Execute(ctx, req)
 	return res, errors.Join(err, p.Close())
 }

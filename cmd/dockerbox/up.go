@@ -18,11 +18,11 @@ import (
 )
 
 type upOptions struct {
-	image, user, memory, shm, network string
-	cpus                              float64
-	pids                              int64
-	env, envFiles                     []string
-	ephemeral, recreate, json         bool
+	image, user, memory, disk, shm, network string
+	cpus                                    float64
+	pids                                    int64
+	env, envFiles, forward, volumes         []string
+	ephemeral, recreate, json               bool
 }
 
 func newUp(std streams, open opener) *cobra.Command {
@@ -39,7 +39,14 @@ while it runs; where another flag differs, up lists the differences and refuses.
 --recreate makes it anew: it keeps its home and what no flag names.
 
 Variables of -e and --env-file are configuration: docker inspect shows them.
-Secrets belong in "exec -e" and "run -e".`,
+Secrets belong in "exec -e" and "run -e", or are named with --forward-env: then
+exec and run take their values from the caller's environment, command by command,
+and nothing keeps them.
+
+A host path of -v must exist on the daemon's machine; one that begins with a dot
+is relative to the directory up is called in. Any other word is a volume, which is
+made when there is none, and stays when the sandbox is removed. What is mounted at
+the home of the account takes the place of the volume that keeps the home.`,
 		Args:        perhapsName,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, args []string) error {
@@ -63,10 +70,13 @@ func (o *upOptions) flags() *pflag.FlagSet {
 	f.Float64Var(&o.cpus, "cpus", d.CPUs, "`NUMBER` of cores it may use, 0 = no limit")
 	f.StringVar(&o.memory, "memory", units.CustomSize("%.4g%s", float64(d.MemoryMB), 1024, []string{"m", "g"}), "memory limit, `SIZE` such as 512m or 5g, plain = bytes, 0 = no limit")
 	f.Int64Var(&o.pids, "pids", d.PIDs, "most processes at a time, `NUMBER`, 0 = no limit")
+	f.StringVar(&o.disk, "disk", units.CustomSize("%.4g%s", float64(d.DiskMB), 1024, []string{"m", "g"}), "limit of what is written outside the home and mounts, `SIZE`, 0 = no limit")
 	f.StringVar(&o.shm, "shm-size", "1g", "`SIZE` of /dev/shm, 0 = the daemon's default")
 	f.StringVar(&o.network, "network", d.Network, "`NAME` of the network: bridge or none")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set variable `K=V`; K alone takes the caller's value")
 	f.StringArrayVar(&o.envFiles, "env-file", nil, "read variables from `FILE`, one K=V or K a line")
+	f.StringArrayVar(&o.forward, "forward-env", nil, "variable `NAME` whose value goes along with each command")
+	f.StringArrayVarP(&o.volumes, "volume", "v", nil, "mount `SRC:DST[:ro]`, SRC a host path or the name of a volume")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no home: it goes with the container")
 	f.BoolVar(&o.recreate, "recreate", false, "make the container anew; the home is kept")
 	f.BoolVar(&o.json, "json", false, "print JSON")
@@ -75,8 +85,8 @@ func (o *upOptions) flags() *pflag.FlagSet {
 
 // settingOf names, for each flag that says what the sandbox is to be like, the setting in [contract.Config.Given].
 var settingOf = map[string]string{
-	"image": "image", "user": "user", "cpus": "cpus", "memory": "memory_mb", "pids": "pids", "shm-size": "shm_bytes",
-	"network": "network", "env": "env", "env-file": "env", "ephemeral": "persistent",
+	"image": "image", "user": "user", "cpus": "cpus", "memory": "memory_mb", "pids": "pids", "disk": "disk_mb", "shm-size": "shm_bytes",
+	"network": "network", "env": "env", "env-file": "env", "forward-env": "forward_env", "volume": "mounts", "ephemeral": "persistent",
 }
 
 // given lists the settings that were chosen. It is never nil, which would mean all.
@@ -112,7 +122,12 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 		})
 		memory = 0
 	}
-	cfg.MemoryMB = memory/mib + (memory%mib+mib-1)/mib // up, so that a few bytes do not become "no limit"
+	disk, err := size(o.disk)
+	if err != nil {
+		faults = append(faults, contract.Fault{Key: "disk", Problem: err.Error()})
+	}
+	megabytes := func(n int64) int64 { return n/mib + (n%mib+mib-1)/mib } // up, so that a few bytes do not become "no limit"
+	cfg.MemoryMB, cfg.DiskMB = megabytes(memory), megabytes(disk)
 	if cfg.ShmBytes, err = size(o.shm); err != nil {
 		faults = append(faults, contract.Fault{Key: "shm-size", Problem: err.Error()})
 	}
@@ -122,6 +137,16 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 			return cfg, err
 		}
 		faults = append(faults, wrong...)
+	}
+	for _, name := range o.forward {
+		if before, _, found := strings.Cut(name, "="); found { // the value is not repeated: it may be a secret
+			faults = append(faults, contract.Fault{Key: "forward-env", Problem: fmt.Sprintf("%.40q is enough: the value is taken from the caller's environment with each command", before)})
+			continue
+		}
+		cfg.ForwardEnv = append(cfg.ForwardEnv, name)
+	}
+	if cfg.Mounts, err = mounts(o.volumes); err != nil {
+		faults = append(faults, contract.Fault{Key: "volume", Problem: err.Error()})
 	}
 	for _, name := range []string{"image", "user"} { // an unset variable of a script must not turn into the default
 		if value := flags.Lookup(name).Value.String(); value == "" && flags.Changed(name) {

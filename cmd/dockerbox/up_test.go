@@ -56,7 +56,26 @@ func TestUpConfig(t *testing.T) {
 		"no memory limit":                      {[]string{"--memory", "0"}, func(c *contract.Config) { c.MemoryMB, c.Given = 0, []string{"memory_mb"} }},
 		"shm":                                  {[]string{"--shm-size", "64m"}, func(c *contract.Config) { c.ShmBytes, c.Given = 64<<20, []string{"shm_bytes"} }},
 		"network":                              {[]string{"--network", "none"}, func(c *contract.Config) { c.Network, c.Given = "none", []string{"network"} }},
-		"ephemeral":                            {[]string{"--ephemeral"}, func(c *contract.Config) { c.Persistent, c.Given = false, []string{"persistent"} }},
+		"disk":                                 {[]string{"--disk", "1000m"}, func(c *contract.Config) { c.DiskMB, c.Given = 1000, []string{"disk_mb"} }},
+		"no disk limit":                        {[]string{"--disk", "0"}, func(c *contract.Config) { c.DiskMB, c.Given = 0, []string{"disk_mb"} }},
+		"forwarded": {[]string{"--forward-env", "A", "--forward-env", "B"}, func(c *contract.Config) {
+			c.ForwardEnv, c.Given = []string{"A", "B"}, []string{"forward_env"}
+		}},
+		"mounts": {
+			[]string{"-v", "/a/../b:/x/", "-v", "cache:/c:ro", "--volume", "./src:/src:rw", "-v", "..:/up", "-v", ".git:/git", "-v", "~/y:/y"},
+			func(c *contract.Config) {
+				here, err := os.Getwd()
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Given = []string{"mounts"}
+				c.Mounts = []contract.Mount{
+					{Source: "/a/../b", Target: "/x"}, {Source: "cache", Target: "/c", ReadOnly: true}, {Source: filepath.Join(here, "src"), Target: "/src"},
+					{Source: filepath.Dir(here), Target: "/up"}, {Source: filepath.Join(here, ".git"), Target: "/git"}, {Source: "~/y", Target: "/y"},
+				}
+			},
+		},
+		"ephemeral": {[]string{"--ephemeral"}, func(c *contract.Config) { c.Persistent, c.Given = false, []string{"persistent"} }},
 		"variables": {
 			[]string{"-e", "A=1=2", "-e", "FROM", "-e", "EMPTY", "-e", "NOWHERE", "-e", "A=last", "-e", "N=a\nb"},
 			func(c *contract.Config) {
@@ -84,8 +103,8 @@ func TestUpConfig(t *testing.T) {
 
 // Everything wrong is said at once, under the flag's own name.
 func TestUpConfigListsEveryFault(t *testing.T) {
-	_, err := parseUp(t, "--memory", "x", "--shm-size", "y", "-e", "=", "--cpus", "-1", "--network", "host", "--", "-bad-")
-	for _, key := range []string{"memory: ", "shm-size: ", "env: ", "cpus: ", "network: ", "name: "} {
+	_, err := parseUp(t, "--memory", "x", "--disk", "z", "-v", "/a", "--forward-env", "1", "--shm-size", "y", "-e", "=", "--cpus", "-1", "--network", "host", "--", "-bad-")
+	for _, key := range []string{"memory: ", "disk: ", "volume: ", "forward-env: ", "shm-size: ", "env: ", "cpus: ", "network: ", "name: "} {
 		if err == nil || !strings.Contains(err.Error(), key) {
 			t.Errorf("nothing about %q in: %v", key, err)
 		}
@@ -101,4 +120,21 @@ func TestEachFlagOfUpIsASettingOrNone(t *testing.T) {
 			t.Errorf("--%s is in no list", f.Name)
 		}
 	})
+}
+
+func TestForwardTakesWhatTheCallerHas(t *testing.T) {
+	given := map[string]string{"A": "given", "FROM": "also given"}
+	got := forward([]string{"FROM", "EMPTY", "NOWHERE"}, given, caller)
+	if diff := cmp.Diff(map[string]string{"A": "given", "FROM": "also given", "EMPTY": ""}, got); diff != "" {
+		t.Error(diff)
+	}
+	if _, there := given["EMPTY"]; there {
+		t.Error("what was given has changed")
+	}
+	if got := forward([]string{"FROM"}, nil, caller); got["FROM"] != "caller" {
+		t.Error(got)
+	}
+	if got := forward(nil, nil, caller); len(got) != 0 {
+		t.Error(got)
+	}
 }

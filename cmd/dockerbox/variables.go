@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"strings"
 
@@ -86,4 +87,21 @@ func checkUser(user string) error {
 		return &usageError{problem: fmt.Sprintf("user %.60q must be a name, or a number up to 2147483647, optionally followed by \":\" and a group", user)}
 	}
 	return nil
+}
+
+// forward adds the variables a sandbox wants from whoever runs a command, as far as the caller has them. Those given for the command win.
+func forward(names []string, given map[string]string, lookup lookupEnv) map[string]string {
+	all := maps.Clone(given)
+	for _, name := range names {
+		if _, there := given[name]; there {
+			continue
+		}
+		if value, ok := lookup(name); ok {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[name] = value
+		}
+	}
+	return all
 }
