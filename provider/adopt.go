@@ -46,6 +46,7 @@ func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, c
 			return b, next, err
 		}
 	}
+	b.started = !found.State.Running
 	next, err := p.start(ctx, b.id, found)
 	return b, next, err
 }

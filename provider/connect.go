@@ -74,7 +74,7 @@ func (p *Provider) because(ctx context.Context, b box, err error) error {
 	}
 	found, gone := p.ended(ctx, b.containerID)
 	switch {
-	case gone, found != nil && !b.created:
+	case gone, found != nil && !b.created && !b.started:
 		return &contract.BackendError{
 			Reason: fmt.Sprintf("sandbox %q was removed or stopped by somebody else before it could be connected to", b.id),
 			Hint:   "do it again once they are done; dockerbox ps shows whether it is there", Err: errors.Join(errTaken, err),

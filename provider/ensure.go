@@ -22,6 +22,7 @@ type box struct {
 	config      contract.Config // what would make it again
 	created     bool            // by this call
 	madeHome    bool            // by this call
+	started     bool            // by this call, where it had stopped
 	madeVolumes []string        // by this call, without the home
 	said        []string        // by the daemon, when it made the container
 	warnings    []string

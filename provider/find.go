@@ -62,8 +62,9 @@ func (p *Provider) Attach(ctx context.Context, address string) (contract.Environ
 		return nil, err
 	}
 	if next != taken {
-		return nil, missing(address)
+		return nil, p.missing(ctx, b.id)
 	}
+	b.started = !found.State.Running
 	return p.connect(ctx, b, "")
 }
 
@@ -99,7 +100,7 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 		return p.engine.RemoveVolume(ctx, parseIdentity(address).home())
 	}
 	if errors.Is(err, engine.ErrNotFound) {
-		return &contract.BackendError{Reason: err.Error(), Hint: hintList, Err: err} // nobody who removes wants to make it
+		return unmade(err)
 	}
 	if matters := !o.Force || !errors.Is(err, errUnreadable); err != nil && matters { // what it was made with does not
 		return err
@@ -128,7 +129,7 @@ func (p *Provider) find(ctx context.Context, address string) (container.InspectR
 	}
 	found, err := p.engine.Inspect(ctx, id.container())
 	if errors.Is(err, engine.ErrNotFound) {
-		return found, box{}, missing(address)
+		return found, box{}, p.missing(ctx, id)
 	}
 	if err != nil {
 		return found, box{}, err
@@ -137,12 +138,35 @@ func (p *Provider) find(ctx context.Context, address string) (container.InspectR
 	return found, b, err
 }
 
-func missing(address string) error {
-	hint := fmt.Sprintf("dockerbox up %s makes it; %s", address, hintList)
-	if parseIdentity(address).profile != "" {
-		hint = hintList + "; Hermes makes those with a profile in front"
+// missing says that there is no such sandbox, and how to get it back. Its home may have outlived it.
+func (p *Provider) missing(ctx context.Context, id identity) error {
+	e := &contract.BackendError{Reason: fmt.Sprintf("there is no sandbox %q", id), Err: engine.ErrNotFound}
+	kept, err := p.engine.HasVolume(ctx, id.home())
+	if err != nil { // then it cannot be told, and the sentence is true nevertheless
+		p.logf("sandbox %s: %v", id, err)
 	}
-	return &contract.BackendError{Reason: fmt.Sprintf("there is no sandbox %q", address), Hint: hint, Err: engine.ErrNotFound}
+	makes := fmt.Sprintf("dockerbox up %s makes it", id)
+	switch {
+	case kept && id.profile != "":
+		e.Reason, e.Hint = e.Reason+keptHome, fmt.Sprintf("Hermes makes it anew with that home; dockerbox rm -f %s removes the home too", id)
+	case kept:
+		e.Reason, e.Hint = e.Reason+keptHome, fmt.Sprintf("%s anew with that home; dockerbox rm -f %s removes the home too", makes, id)
+	case id.profile != "":
+		e.Hint = hintList + "; Hermes makes those with a profile in front"
+	default:
+		e.Hint = makes + "; " + hintList
+	}
+	return e
+}
+
+const keptHome = ", but its home is kept"
+
+// unmade is missing for those who do not want to make it.
+func unmade(err error) error {
+	if b, ok := asBackend(err); ok && !strings.Contains(b.Reason, keptHome) {
+		return &contract.BackendError{Reason: b.Reason, Hint: hintList, Err: err}
+	}
+	return err
 }
 
 const hintList = "dockerbox ps lists those there are"

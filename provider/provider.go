@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/docker/docker/api/types"
 	"github.com/docker/docker/api/types/container"
@@ -43,6 +44,7 @@ type Engine interface {
 	Inspect(ctx context.Context, id string) (container.InspectResponse, error)
 	List(ctx context.Context, labels ...string) ([]container.Summary, error)
 	Remove(ctx context.Context, id string) error
+	RemoveEnded(ctx context.Context, id string) error
 	ReadFile(ctx context.Context, id, path string, limit int64) ([]byte, error)
 	FileSize(ctx context.Context, id, path string) (int64, error)
 	WriteFile(ctx context.Context, id, dir, name string, mode int64, data []byte) error
@@ -53,6 +55,7 @@ type Engine interface {
 	DeleteImage(ctx context.Context, ref string) error
 	CreateVolume(ctx context.Context, name string, labels map[string]string) (bool, error)
 	RemoveVolume(ctx context.Context, name string) error
+	HasVolume(ctx context.Context, name string) (bool, error)
 	VolumeUsers(ctx context.Context, name string) ([]string, error)
 	MakeDirectories(ctx context.Context, id string, dirs []engine.Directory) error
 }
@@ -66,6 +69,7 @@ type Provider struct {
 	version  string
 	logf     func(string, ...any)
 	progress func(Progress)
+	now      func() time.Time
 
 	mu       sync.Mutex
 	prepared map[string]preparedImage // by image id, user and the directories asked about
@@ -97,11 +101,14 @@ func WithVersion(version string) Option { return func(p *Provider) { p.version =
 // WithEngine replaces the engine that the endpoint leads to; the endpoint is not looked at then. [Provider.Close] closes it.
 func WithEngine(e Engine) Option { return func(p *Provider) { p.engine = e } }
 
+// WithClock replaces the clock that tells how long ago a sandbox ended.
+func WithClock(now func() time.Time) Option { return func(p *Provider) { p.now = now } }
+
 // New makes a provider for the daemon that ep chooses. It reads the environment and docker's configuration; it does not connect.
 func New(ep Endpoint, options ...Option) (*Provider, error) {
 	p := &Provider{
 		endpoint: ep, version: "dev", prepared: map[string]preparedImage{},
-		logf: func(string, ...any) {}, progress: func(Progress) {},
+		logf: func(string, ...any) {}, progress: func(Progress) {}, now: time.Now,
 	}
 	for _, o := range options {
 		o(p)

@@ -33,6 +33,7 @@ const (
 	OpDeleteImage  Op = "delete image"
 	OpCreateVolume Op = "create volume"
 	OpRemoveVolume Op = "remove volume"
+	OpVolume       Op = "volume"
 
 	OpVolumeUsers     Op = "volume users"
 	OpMakeDirectories Op = "make directories"

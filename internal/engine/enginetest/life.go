@@ -6,6 +6,8 @@ import (
 	"context"
 
 	"github.com/docker/docker/api/types/container"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
 
 // Update implements the provider's engine: it writes down what the limits are. A field that is zero stays as it is. Like a daemon it keeps
@@ -56,4 +58,30 @@ func (e *Engine) Kill(ctx context.Context, id string) error {
 		return notFound("stopping container %s: there is none", id)
 	}
 	return e.Stop(id)
+}
+
+// RemoveEnded implements the provider's engine.
+func (e *Engine) RemoveEnded(ctx context.Context, id string) error {
+	if err := e.enter(ctx, OpRemove); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	b, ok := e.find(id)
+	running := ok && b.running()
+	e.mu.Unlock()
+	if running {
+		return failure(engine.ErrConflict, "removing container %s: it is running", short(id))
+	}
+	return e.Vanish(id)
+}
+
+// HasVolume implements the provider's engine.
+func (e *Engine) HasVolume(ctx context.Context, name string) (bool, error) {
+	if err := e.enter(ctx, OpVolume); err != nil {
+		return false, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_, there := e.volumes[name]
+	return there, nil
 }

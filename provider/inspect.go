@@ -1,0 +1,152 @@
+package provider
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/environment"
+)
+
+// Details is everything about one sandbox that its owner may want to know. Values of variables are not among it.
+type Details struct {
+	Sandbox
+	// Home is the account's home inside, Owner who made it ("me@machine"), Network "bridge" or "none".
+	Home, Owner, Network string
+	// ShmBytes is the size of /dev/shm, 0 the engine's default.
+	ShmBytes int64
+	Mounts   []contract.Mount
+	// Env and ForwardEnv are names.
+	Env, ForwardEnv []string
+	ExtraArgs       []string
+	Limits          []Limit
+}
+
+// Limit is one limit of a sandbox. 0 is none.
+type Limit struct {
+	// Name is that of the setting, Unit what it counts.
+	Name, Unit string
+	Wanted     float64
+	// Applied is what the container has in truth, nil where that cannot be told.
+	Applied *float64
+	// Note says why the two differ, or why one is missing; "" where there is nothing to say.
+	Note string
+}
+
+// Inspect describes a sandbox. It reads the limits that apply from inside one that runs; it starts and changes nothing.
+func (p *Provider) Inspect(ctx context.Context, address string) (Details, error) {
+	found, b, err := p.find(ctx, address)
+	if err != nil {
+		return Details{}, err
+	}
+	r := b.record
+	d := Details{
+		Sandbox: Sandbox{
+			Name: b.id.name, Profile: b.id.profile, Task: found.Config.Labels[labelTask], ID: b.containerID, Image: r.Image, User: r.User,
+			State: found.State.Status, Persistent: r.Persistent,
+		},
+		Home: found.Config.WorkingDir, Owner: found.Config.Labels[labelOwner], Network: r.Network, ShmBytes: r.ShmBytes,
+		Mounts: r.Mounts, Env: slices.Sorted(maps.Keys(r.Env)), ForwardEnv: r.ForwardEnv, ExtraArgs: r.ExtraArgs,
+	}
+	if d.Created, err = time.Parse(time.RFC3339Nano, found.Created); err != nil {
+		p.logf("container %s: the time it was made, %q, cannot be read", b.containerID, found.Created)
+	}
+	inside := limits{memory: unknownLimit, cpus: unknownLimit, pids: unknownLimit}
+	why := "it does not run"
+	switch {
+	case found.State.Paused:
+		why = "it is paused"
+	case found.State.Running:
+		why = ""
+		if inside, d.Home, err = p.peek(ctx, b, d.Home); err != nil {
+			why = "the container could not be asked: " + err.Error()
+		}
+	}
+	d.Limits = []Limit{
+		limitOf("cpus", "cores", r.CPUs, inside.cpus, why),
+		limitOf("memory", "MB", float64(r.MemoryMB), megabytes(inside.memory), why),
+		limitOf("pids", "processes", float64(r.PIDs), float64(inside.pids), why),
+		diskLimit(r.DiskMB, found.HostConfig),
+	}
+	return d, nil
+}
+
+// peekLimit bounds the look into a sandbox.
+const peekLimit = 10 * time.Second
+
+// peek reads the limits and the home from inside a running box. home is returned where the container does not tell.
+func (p *Provider) peek(ctx context.Context, b box, home string) (limits, string, error) {
+	unknown := limits{memory: unknownLimit, cpus: unknownLimit, pids: unknownLimit}
+	ctx, cancel := context.WithTimeout(ctx, peekLimit)
+	defer cancel()
+	env, err := environment.Connect(ctx, environment.Options{
+		Container: b.container(p), Info: b.info(), Account: b.record.User, Version: p.version,
+	})
+	if err != nil {
+		return unknown, home, err
+	}
+	defer func() {
+		if err := env.Cleanup(context.WithoutCancel(ctx), false); err != nil { // it only hangs up
+			p.logf("after a look into sandbox %s: %v", b.id, err)
+		}
+	}()
+	home = env.Info().Home
+	r, err := env.Execute(ctx, contract.Request{
+		Argv: []string{"bash", "-c", limitsScript, "bash"}, Dir: "/", Timeout: peekLimit,
+		Env: map[string]string{"BASH_ENV": ""}, // no file of the sandbox's is to run, and none to change what this prints
+	})
+	switch {
+	case err != nil:
+		return unknown, home, err
+	case r.ExitCode != 0:
+		return unknown, home, fmt.Errorf("reading its limits ended with status %d", r.ExitCode)
+	}
+	return readLimits(string(r.Output)), home, nil
+}
+
+func megabytes(n int64) float64 {
+	if n < 0 {
+		return unknownLimit
+	}
+	return float64(n) / (1 << mib)
+}
+
+// limitOf compares a limit with what applies; why says why that is not known.
+func limitOf(name, unit string, wanted, applied float64, why string) Limit {
+	l := Limit{Name: name, Unit: unit, Wanted: wanted, Note: why}
+	if applied == unknownLimit {
+		if why == "" {
+			l.Note = "its cgroup does not show it"
+		}
+		return l
+	}
+	l.Applied = &applied
+	const rounding = 0.001 // the kernel counts in pages and microseconds
+	switch {
+	case wanted == 0 && applied > 0:
+		l.Note = "something outside the sandbox limits it"
+	case wanted > 0 && applied == 0:
+		l.Note = "not enforced: this daemon cannot set it, see dockerbox doctor"
+	case applied < wanted*(1-rounding) || applied > wanted*(1+rounding):
+		l.Note = "changed by other means than dockerbox, or limited further by what is outside"
+	}
+	return l
+}
+
+// diskLimit tells by the container whether it has a quota: one that the daemon cannot enforce is left out when it is made.
+func diskLimit(wantedMB int64, host *container.HostConfig) Limit {
+	l := Limit{Name: "disk", Unit: "MB", Wanted: float64(wantedMB)}
+	applied := 0.0
+	if host != nil && host.StorageOpt["size"] != "" {
+		applied = l.Wanted
+	} else if wantedMB > 0 {
+		l.Note = "not enforced: the daemon's storage driver has no quotas, see dockerbox doctor"
+	}
+	l.Applied = &applied
+	return l
+}
