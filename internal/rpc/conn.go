@@ -78,7 +78,7 @@ func (c *conn) handle(ctx context.Context, line []byte) {
 		if errors.As(err, &syntax) {
 			c.fail(nullID, newError(codeParse, "line is not JSON: "+err.Error(), nil))
 		} else {
-			c.fail(nullID, newError(codeRequest, "line is not a JSON-RPC message: "+err.Error(), nil))
+			c.fail(nullID, newError(codeRequest, "line is not a JSON-RPC message: "+misfit(err), nil))
 		}
 		return
 	}
@@ -97,6 +97,19 @@ func (c *conn) handle(ctx context.Context, line []byte) {
 		}
 		c.request(ctx, id, m)
 	}
+}
+
+// misfit says what is wrong with a message that is JSON, but not of its shape.
+func misfit(err error) string {
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) {
+		return err.Error()
+	}
+	what := wrong.Field
+	if what == "" {
+		what = "it"
+	}
+	return fmt.Sprintf("%s must be %s, not a JSON %s", what, typeName(wrong), wrong.Value)
 }
 
 // echoID returns an id that an answer may carry: what the client sent when it is a number or a string, null otherwise.
@@ -262,7 +275,7 @@ func (c *conn) initialize(id int64, raw json.RawMessage) {
 	}
 	if p.Protocol != Protocol {
 		c.answer(id, nil, newError(codeRequest,
-			fmt.Sprintf("client speaks protocol %d, dockerbox %s speaks %d", p.Protocol, c.server.Version, Protocol),
+			fmt.Sprintf("client speaks protocol %d, dockerbox %s speaks %d; update the older of the two", p.Protocol, c.server.Version, Protocol),
 			protocolData{kindProtocol, Protocol, p.Protocol}))
 		return
 	}
