@@ -291,6 +291,7 @@ func TestChangedHost(t *testing.T) {
 		hosts []hostModel
 	}{
 		"test_directories": {"", []hostModel{changed}},
+		"test_workspace":   {"", []hostModel{changed}},
 		"test_streams":     {"", []hostModel{released, changed}},
 		"test_doctor":      {"", []hostModel{released, changed}},
 		"test_isolation":   {"  isolation: host\n", []hostModel{released, changed}},

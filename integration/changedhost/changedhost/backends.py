@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -38,11 +39,10 @@ def factory(module):
             provider = module._get_plugin_env_provider(env_type)
             if provider is None:
                 return real(env_type=env_type, image=image, cwd=cwd, timeout=timeout, cc=cc, task_id=task_id, **others)
-            host = others.get("host_cwd")
             env = provider.create_environment(
                 cwd=cwd, timeout=timeout, task_id=task_id, image=image, container_config=cc,
                 backend_config=_backend_config(provider, env_type),
-                workspace_binding=WorkspaceBinding(host, "factory", task_id) if host else None,
+                workspace_binding=_binding(task_id, others.get("host_cwd")),
             )  # fmt: skip
             rules.record_resolved(env, cwd)
             for name, value in (("_hermes_backend_name", provider.name.strip().lower()), ("env_type", env_type)):
@@ -52,6 +52,19 @@ def factory(module):
         return make
 
     replace(module, "_build_plugin_env", build)
+
+
+def _binding(task_id, given):
+    """The directory that a creation names, else the session, else the process; told whether or not the backend mounts any."""
+    from tools import terminal_tool as terminal
+
+    said = terminal.resolve_task_overrides(task_id)
+    candidates = [(given, "factory"), (said.get("cwd"), said.get("cwd_source") or "session")]
+    candidates.append((os.environ.get("TERMINAL_CWD") or os.getcwd(), "process"))
+    for path, source in candidates:
+        if isinstance(path, str) and os.path.isabs(path) and os.path.isdir(path):
+            return WorkspaceBinding(path, source, task_id)
+    return None
 
 
 def _backend_config(provider, env_type):

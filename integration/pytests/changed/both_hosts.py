@@ -3,17 +3,15 @@
 import contextlib
 import json
 import os
-from pathlib import Path
 from unittest import mock
 
 from agent.terminal_env_provider import TerminalEnvironmentProvider
 from agent.terminal_env_registry import get_provider
-from hermes_fixture import HOME, PROVIDER, base, terminal
+from hermes_fixture import CONFIG, HOME, PROVIDER, base, terminal
 from tools.bot_desktop import placement
 
 CHANGED = hasattr(TerminalEnvironmentProvider, "default_cwd")
 ACME = get_provider("acme")
-CONFIG = Path(os.environ["HERMES_HOME"]) / "config.yaml"
 
 
 @contextlib.contextmanager

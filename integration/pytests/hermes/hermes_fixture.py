@@ -4,6 +4,7 @@ What runs these tests prepares the home: HERMES_HOME holds config.yaml and plugi
 in DOCKERBOX_SANDBOX and DOCKERBOX. Nothing of Hermes is replaced.
 """
 
+import contextlib
 import json
 import logging
 import os
@@ -12,6 +13,7 @@ import sys
 import threading
 import time
 import unittest
+from pathlib import Path
 
 # The plugin logs what it cannot do on this Hermes version; the tests that want to know look for it.
 logging.disable(logging.NOTSET)
@@ -21,6 +23,7 @@ from hermes_cli.plugins import discover_plugins  # noqa: E402
 discover_plugins()
 
 from agent.terminal_env_registry import get_provider  # noqa: E402
+from hermes_cli.config import read_raw_config  # noqa: E402
 from tools import terminal_tool as terminal  # noqa: E402
 from tools.environments import base  # noqa: E402
 from tools.terminal_tool_backends import _container_config_from_config, _create_environment  # noqa: E402
@@ -30,6 +33,10 @@ if PROVIDER is None:
     sys.exit("the plugin did not register a provider: see the log above")
 PLUGIN = sys.modules[type(PROVIDER).__module__.rpartition(".")[0]]
 
+# Hermes puts the file's settings into os.environ, once: those of the tests' own file, not of one that a test writes for a while.
+terminal._get_env_config()
+
+CONFIG = Path(os.environ["HERMES_HOME"]) / "config.yaml"
 SANDBOX = os.environ["DOCKERBOX_SANDBOX"]
 DOCKERBOX = os.environ["DOCKERBOX"]
 HOME = "/home/pn"
@@ -60,6 +67,20 @@ def make(task_id="default", *, cwd="/root", timeout=60, image="", **container):
 def tool(command, **options):
     """Run a command through the terminal tool; its result as the model gets it."""
     return json.loads(terminal.terminal_tool(command, **options))
+
+
+@contextlib.contextmanager
+def configured(path=CONFIG, *, own=None, **terminal_settings):
+    """The configuration file has these settings as long as this lasts, ``own`` among those of the backend."""
+    before = path.read_text(encoding="utf-8")
+    config = read_raw_config()
+    config["terminal"] |= terminal_settings
+    config["terminal"]["backends"]["dockerbox"] |= own or {}
+    try:
+        path.write_text(json.dumps(config), encoding="utf-8")  # which is YAML
+        yield
+    finally:
+        path.write_text(before, encoding="utf-8")
 
 
 def until(condition, patience=15):
@@ -104,6 +125,6 @@ class HermesCase(unittest.TestCase):
 
 
 __all__ = [
-    "DOCKERBOX", "HOME", "LOGGER", "PROVIDER", "SANDBOX", "HermesCase", "base", "docker", "dockerbox", "in_thread", "make", "module",
-    "running", "terminal", "tool", "until",
+    "CONFIG", "DOCKERBOX", "HOME", "LOGGER", "PROVIDER", "SANDBOX", "HermesCase", "base", "configured", "docker", "dockerbox", "in_thread",
+    "make", "module", "running", "terminal", "tool", "until",
 ]  # fmt: skip

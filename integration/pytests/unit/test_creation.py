@@ -43,6 +43,12 @@ class WorkspaceTest(CreationCase):
         self.assertEqual((made.host_cwd, made.host_cwd_mount, made.exposes_host), ("/srv/a", "/workspace", True))
         self.assertEqual(self.asked, ["create"])
 
+    def test_the_hosts_name_for_it_works_inside_as_long_as_it_is_mounted(self):
+        made = self.creation("/srv/a")
+        self.assertEqual(made.inside("/srv/a/x"), "/srv/a/x")
+        made.create(self.child)
+        self.assertEqual([made.inside(p) for p in ("/srv/a/x", "/usr", "~", "")], ["/workspace/x", "/usr", "~", ""])
+
     def test_the_home_stays_the_start_where_the_host_asks_for_it(self):
         self.assertEqual(self.creation("/srv/a", cwd="~").create(self.child)["cwd"], "/home/pn")
 

@@ -12,29 +12,45 @@ workspace = plugin_modules.load("workspace")
 place, start = workspace.place, workspace.start
 
 
-def binding(path, task_id="default"):
-    return types.SimpleNamespace(host_path=path, source="session", task_id=task_id)
+def binding(path, task_id="default", source="session"):
+    return types.SimpleNamespace(host_path=path, source=source, task_id=task_id)
+
+
+def bound(given, task_id="default", shared=True):
+    return workspace.bound_directory(given, task_id, shared=shared)
 
 
 class BindingTest(unittest.TestCase):
     def test_a_directory_for_this_task(self):
         for path in ("/home/me/p", "C:\\Users\\me\\p"):
-            self.assertEqual(workspace.bound_directory(binding(path), "default"), (path, ""))
-        self.assertEqual(workspace.bound_directory(binding(Path("/a")), "default")[0], "/a")
+            for shared in (True, False):
+                self.assertEqual(bound(binding(path), shared=shared), (path, ""))
+        self.assertEqual(bound(binding(Path("/a")))[0], "/a")
+        self.assertEqual(bound(binding("/a", "session:b"), "session:b", shared=False), ("/a", ""))
+        self.assertEqual(bound(binding("/a", None), None), ("/a", ""))
 
     def test_none(self):
         for nothing in (None, binding(None), binding(""), object()):
-            self.assertEqual(workspace.bound_directory(nothing, "default"), ("", ""))
+            self.assertEqual(bound(nothing), ("", ""))
 
     def test_never_that_of_another_task(self):
-        path, why = workspace.bound_directory(binding("/home/me/p", "session:b"), "session:a")
+        for source in ("session", "task", "factory", "something new", None):
+            for shared in (True, False):
+                with self.subTest(source=source, shared=shared):
+                    path, why = bound(binding("/home/me/p", "session:b", source), "session:a", shared)
+                    self.assertEqual((path, "session:b" in why, "container_persistent" in why), ("", True, shared))
+
+    def test_what_the_process_was_started_in_is_for_what_its_sessions_share(self):
+        self.assertEqual(bound(binding("/a", "session:b", "process"), "session:a", shared=True), ("/a", ""))
+        self.assertEqual(bound(binding("/a", "default", "process"), "default", shared=False), ("/a", ""))
+        path, why = bound(binding("/a", "session:a", "process"), "session:a", shared=False)
         self.assertEqual(path, "")
-        self.assertIn("session:b", why)
+        self.assertIn("started in", why)
 
     def test_what_cannot_be_mounted_is_said(self):
         for path in ("relative", "~/x", "/a:b", 5):
             with self.subTest(path=path):
-                found, why = workspace.bound_directory(binding(path), "default")
+                found, why = bound(binding(path))
                 self.assertEqual(found, "")
                 self.assertIn("not mounted", why)
 

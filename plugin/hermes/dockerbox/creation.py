@@ -52,6 +52,10 @@ class Creation:
         self._take_over(info)
         return info
 
+    def inside(self, cwd):
+        """A command's directory as the sandbox has it: the host may use its own name for what is mounted."""
+        return workspaces.start(cwd, self._workspace) if self.host_cwd else cwd
+
     def check(self, child):
         """Everything wrong with the config, as (key as the user wrote it, problem), without making anything; nothing if the executable is
         too old to tell.

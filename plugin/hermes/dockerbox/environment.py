@@ -188,7 +188,7 @@ class SandboxEnvironment(BaseEnvironment):
         options["rewrite_compound_background"] = False
         self._thread.call = _Call(piped=options.get("yield_handler") is not None)
         try:
-            return super().execute(command, cwd, **options)
+            return super().execute(command, self._creation.inside(cwd), **options)
         finally:
             self._thread.call = None
 

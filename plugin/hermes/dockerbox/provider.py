@@ -197,7 +197,7 @@ class DockerboxProvider(TerminalEnvironmentProvider):
         volumes = asked.config["mounts"]
         if not asked.mount_cwd or not limits.tells_workspace() or not isinstance(volumes, list):
             return None, ""
-        path, trouble = workspace.bound_directory(binding, task_id)
+        path, trouble = workspace.bound_directory(binding, task_id, shared=asked.persistent)
         return (workspace.place(path, volumes) if path else None), trouble
 
     def _reap_once(self, client, profile):

@@ -13,6 +13,13 @@ from typing import NamedTuple
 TARGETS = ("/workspace", "/host-cwd", "/host-workspace")
 
 
+# What Hermes calls the task of a process that serves one session.
+_MAIN = "default"
+
+# Sources of a binding that say where the process works rather than a session.
+_OF_PROCESS = frozenset({"process"})
+
+
 class Workspace(NamedTuple):
     """A host directory and its place in the sandbox. ``entry`` is to be mounted, "" when a volume brings the directory already."""
 
@@ -21,13 +28,23 @@ class Workspace(NamedTuple):
     entry: str
 
 
-def bound_directory(binding, task_id):
-    """(directory, why there is none) out of a host's ``workspace_binding``; ("", "") when it named none."""
+def bound_directory(binding, task_id, *, shared):
+    """(directory, why there is none) out of a host's ``workspace_binding``; ("", "") when it named none.
+
+    ``shared`` tells that other sessions use the sandbox too. They get to see what the process was started in, but not what one of them
+    works on; and a sandbox of one session's own gets what that session works on, but not what the process was started in, which may have
+    been for another.
+    """
     path = getattr(binding, "host_path", None)
     if binding is None or not path:
         return "", ""
-    if (of := getattr(binding, "task_id", None)) not in (None, "", task_id):
-        return "", f"the working directory that Hermes named belongs to another task ({of}) and is not mounted"
+    of, task_id = getattr(binding, "task_id", None) or _MAIN, task_id or _MAIN
+    process = getattr(binding, "source", None) in _OF_PROCESS
+    if not process and of != task_id:
+        own = "; terminal.container_persistent false gives each session a sandbox of its own, with its directory" if shared else ""
+        return "", f"the working directory of {of} is not mounted in the sandbox of {task_id}{own}"
+    if process and not shared and task_id != _MAIN:
+        return "", f"the directory Hermes was started in is not mounted in the sandbox of {task_id}, which named none of its own"
     if not isinstance(path, (str, os.PathLike)) or not _absolute(str(path)):
         return "", f"the working directory {str(path)!r} is not absolute and is not mounted"
     path = str(path)
