@@ -94,6 +94,12 @@ func TestLimitsAreThoseOfTheContainer(t *testing.T) {
 	if b.config.CPUs != 0.25 || b.config.MemoryMB != 512 || b.config.PIDs != 0 {
 		t.Errorf("%+v", b.config)
 	}
+	// A daemon that cannot set limits leaves them out of the container it makes.
+	s.host.NanoCPUs, s.host.Memory, s.host.PidsLimit = 0, 0, nil
+	d := contract.Defaults()
+	if b, err = readBox(found); err != nil || b.record.CPUs != d.CPUs || b.record.MemoryMB != d.MemoryMB || b.record.PIDs != d.PIDs {
+		t.Errorf("%+v, %v", b.record, err)
+	}
 }
 
 func TestCoresSurviveTheAPI(t *testing.T) {

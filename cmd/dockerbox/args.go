@@ -84,6 +84,8 @@ func valueOf(flagType string) string {
 		return "a number, such as 2 or 0.5"
 	case "int64":
 		return "a whole number"
+	case "time":
+		return "a number of seconds, or a time with its unit such as 1m30s, at most a day"
 	case "duration":
 		return "a time with its unit, such as 2s or 1m30s"
 	default:

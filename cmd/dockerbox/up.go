@@ -30,7 +30,7 @@ func newUp(std streams, open opener) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "up [OPTIONS] [NAME]",
 		Short:      "Create a sandbox, or take the one of that name",
-		SuggestFor: []string{"create", "start"},
+		SuggestFor: []string{"create"},
 		Long: `Create the sandbox NAME ("default" when left out), or start and take the one that
 exists; a second "up" changes nothing. The image is pulled when it is not there.
 
