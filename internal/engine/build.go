@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/filters"
@@ -30,7 +31,8 @@ type Recipe struct {
 	NoCache    bool // build every step anew
 }
 
-// BuildProgress is where a build is: at the beginning of a step Output is empty, then it is one line the step prints.
+// BuildProgress is where a build is: at the beginning of a step Output is empty, then it is one line the step prints,
+// without what steers a terminal.
 type BuildProgress struct {
 	Step, Steps         int
 	Instruction, Output string
@@ -173,7 +175,7 @@ func (s *stepError) explain(did string) error {
 	)
 	reason := did
 	if s.at.Step > 0 {
-		reason = fmt.Sprintf("%s: step %d of %d, %s", did, s.at.Step, s.at.Steps, Abridge(s.at.Instruction, mostText))
+		reason = fmt.Sprintf("%s: step %d of %d, %s", did, s.at.Step, s.at.Steps, abridge(s.at.Instruction, mostText))
 	}
 	words := strings.Join(s.words, "; ")
 	if s.err.Code != 0 {
@@ -185,13 +187,18 @@ func (s *stepError) explain(did string) error {
 	return &contract.BackendError{Reason: reason + ": " + words, Hint: hint, Err: s}
 }
 
-// Abridge shortens a text to at most limit characters on one line.
-func Abridge(text string, limit int) string {
-	runes := []rune(strings.Join(strings.Fields(text), " "))
+// abridge shortens a text to at most limit characters.
+func abridge(text string, limit int) string {
+	runes := []rune(text)
 	if len(runes) <= limit {
-		return string(runes)
+		return text
 	}
 	return string(runes[:limit-1]) + "…"
+}
+
+// printable drops what a step prints for the eyes of a terminal: it is shown on ours, or in a message.
+func printable(line string) string {
+	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
 // follow reads until the build ends.
@@ -231,7 +238,8 @@ func (l *buildLog) take(text string) {
 func (l *buildLog) line(line string) {
 	var next BuildProgress
 	if _, err := fmt.Sscanf(line, "Step %d/%d : ", &next.Step, &next.Steps); err == nil {
-		_, next.Instruction, _ = strings.Cut(line, " : ")
+		_, instruction, _ := strings.Cut(line, " : ")
+		next.Instruction = printable(instruction)
 		l.at, l.words, l.cached = next, nil, false
 		l.tell("")
 		return
@@ -251,7 +259,8 @@ func (l *buildLog) line(line string) {
 		return
 	}
 	const kept, longest = 3, 300
-	l.words = append(l.words, Abridge(line, longest))
+	line = printable(line)
+	l.words = append(l.words, abridge(line, longest))
 	l.words = l.words[max(0, len(l.words)-kept):]
 	l.tell(line)
 }

@@ -34,7 +34,7 @@ var twoStages = []string{
 	"Step 2/4 : RUN first", "\n", " ---> Using cache\n", " ---> aaaaaaaaaaaa\n",
 	`{"aux":{"ID":"sha256:aaaaaaaaaaaa0000"}}`,
 	"Step 3/4 : FROM base", "\n", " ---> b4a19574d688\n",
-	"Step 4/4 : RUN second &&    third", "\n", " ---> Running in 7abc91234567\n", "half", " a line\nand\r", "more\n\n",
+	"Step 4/4 : RUN second &&    third", "\n", " ---> Running in 7abc91234567\n", "half", " a  \x1b[31mline\nand\r", "more\n\n",
 	"Removing intermediate container 7abc91234567\n", " ---> cccccccccccc\n",
 	`{"aux":{"ID":"sha256:cccccccccccc0000"}}`, "Successfully built cccccccccccc\n",
 }
@@ -45,11 +45,11 @@ func TestBuildLogTellsStepsAndWhatWasMade(t *testing.T) {
 	if err := l.follow(strings.NewReader(said(t, twoStages...))); err != nil {
 		t.Fatal(err)
 	}
-	second := BuildProgress{Step: 4, Steps: 4, Instruction: "RUN second &&    third"}
+	second := BuildProgress{Step: 4, Steps: 4, Instruction: "RUN second && third"}
 	with := func(output string) BuildProgress { p := second; p.Output = output; return p }
 	want := []BuildProgress{
 		{Step: 1, Steps: 4, Instruction: "FROM base AS one"}, {Step: 2, Steps: 4, Instruction: "RUN first"}, {Step: 3, Steps: 4, Instruction: "FROM base"},
-		second, with("half a line"), with("and"), with("more"), with("Successfully built cccccccccccc"),
+		second, with("half a [31mline"), with("and"), with("more"), with("Successfully built cccccccccccc"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
