@@ -63,8 +63,7 @@ func (b box) wants(wanted contract.Config) spec {
 func refuse(id identity, diffs []string) error {
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("sandbox %q has other settings, which cannot be changed while it exists: %s", id, strings.Join(diffs, "; ")),
-		Hint: fmt.Sprintf("dockerbox up --recreate with these flags and the name %s makes it anew, which ends what runs in it and %s; without the flags it is taken as it is",
-			id, keepsHome),
+		Hint:   fmt.Sprintf("dockerbox up --recreate with the same flags makes %s anew: what runs in it ends, its home is kept; without these flags it is taken as it is", id),
 	}
 }
 

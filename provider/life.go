@@ -10,7 +10,7 @@ import (
 )
 
 // Stop ends a sandbox: its processes are asked to end, by TERM, and after grace, or when all have, the container is stopped. Its home and
-// its own files stay; its shell state does not. One that does not run is no error.
+// its own files stay; its shell state does not. One that is paused is stopped at once. One that does not run is no error.
 func (p *Provider) Stop(ctx context.Context, address string, grace time.Duration) error {
 	found, b, err := p.find(ctx, address)
 	switch {
@@ -20,10 +20,8 @@ func (p *Provider) Stop(ctx context.Context, address string, grace time.Duration
 		return err
 	case !found.State.Running:
 		return nil
-	case found.State.Paused:
-		return paused(b.id)
 	}
-	if grace > 0 {
+	if grace > 0 && !found.State.Paused { // who is paused cannot be asked
 		left, err := environment.AskToEnd(ctx, b.container(p), p.version, grace)
 		switch {
 		case ctx.Err() != nil:

@@ -18,6 +18,7 @@ const (
 	hintLogin   = "check the name and the tag; for a private image run docker login and docker pull first"
 	hintSpace   = "make room there: docker system df shows what Docker uses, docker image prune removes images without a name"
 	hintLimits  = "docker info tells at its end which limits that machine cannot set; --memory 0, --cpus 0 and --pids 0 ask for none"
+	hintInUse   = "end what uses it, or choose a higher --memory; dockerbox up --recreate ends all of it"
 	hintRuntime = "docker info names the runtimes of that daemon"
 )
 
@@ -33,6 +34,8 @@ var refusals = []refusal{
 	// Settings.
 	{re(`Range of CPUs is from 0\.01 to ([0-9]+)`), "the daemon's machine has $1 CPUs, fewer than were asked for", "choose at most $1 (--cpus, in Hermes terminal.container_cpu), or 0 for no limit"},
 	{re(`Minimum memory limit allowed is (\d+) ?MB`), "the daemon sets no memory limit below $1 MB", "choose at least ${1}m (--memory, in Hermes terminal.container_memory), or 0 for no limit"},
+	{re(`unable to set memory limit to \d+ \(current usage: (\d+)`), "more memory is in use in the sandbox, $1 bytes, than the new limit allows", hintInUse},
+	{re(`memory\.\S*limit_in_bytes\S*: device or resource busy`), "more memory is in use in the sandbox than the new limit allows", hintInUse},
 	{re(`(?i)memory limit should be smaller than already set memoryswap limit|memoryswap limit`), "{did}: the limits for memory and swap do not fit together", "leave memory-swap out of the extra arguments, or make it larger than the memory limit"},
 	{re(`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`), "the daemon has no container runtime $1$2", hintRuntime},
 	{re(`could not select device driver`), "the daemon's machine has no driver for the devices that --gpus asks for", "install the vendor's container toolkit there, or leave --gpus out"},

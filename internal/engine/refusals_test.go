@@ -25,6 +25,10 @@ func TestWhatDaemonsSay(t *testing.T) {
 		{false, `Range of CPUs is from 0.01 to 2.00, as there are only 2 CPUs available`, "the daemon's machine has 2 CPUs, fewer than were asked for", "at most 2"},
 		{false, `Minimum memory limit allowed is 6MB`, "the daemon sets no memory limit below 6 MB", "6m"},
 		{false, `Memory limit should be smaller than already set memoryswap limit, update the memoryswap at the same time`, "creating container c: the limits for memory and swap do not fit together", "memory-swap"},
+		{false, `Cannot update container 97668f44e4a7: runc did not terminate successfully: exit status 1: unable to set memory limit to 67108864 (current usage: 109674496, peak usage: 111947776)
+: unknown`, "more memory is in use in the sandbox, 109674496 bytes, than the new limit allows", "--memory"},
+		{false, `Cannot update container 97668f44e4a7: failed to write 67108864: write /sys/fs/cgroup/memory/docker/9766/memory.limit_in_bytes: device or resource busy: unknown`,
+			"more memory is in use in the sandbox than the new limit allows", "--memory"},
 		{false, `unknown or invalid runtime name: runsc`, "the daemon has no container runtime runsc", "docker info"},
 		{false, `Unknown runtime specified kata`, "the daemon has no container runtime kata", "docker info"},
 		{false, `could not select device driver "" with capabilities: [[gpu]]`, "the daemon's machine has no driver for the devices that --gpus asks for", "toolkit"},
