@@ -125,6 +125,7 @@ func (p *Provider) look(ctx context.Context) findings {
 		f.imageErr = err
 	} else {
 		f.image = &found
+		p.sweep(ctx)
 		tryQuota := false
 		if f.info != nil {
 			tryQuota, _ = quotas(f.info)

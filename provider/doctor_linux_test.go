@@ -16,6 +16,7 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/image"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine/enginetest"
+	"github.com/hermes-dockerbox/dockerbox/provider"
 )
 
 // cgroup is what the scripts of a doctor print in a container.
@@ -187,7 +188,7 @@ func TestDoctorRows(t *testing.T) {
 		},
 		"a machine without an agent": {describe: func(i *system.Info) { i.Architecture = "s390x" }, want: map[string]string{"agent": "fail s390x|amd64 or arm64"}},
 		"arm64":                      {describe: func(i *system.Info) { i.Architecture = "aarch64" }, want: map[string]string{"agent": "ok arm64"}},
-		"no list of sandboxes":       {engine: func(e *enginetest.Engine) { e.Fail(enginetest.OpList, errBad) }, want: map[string]string{"sandboxes": "fail bad day|better one"}},
+		"no list of sandboxes":       {engine: func(e *enginetest.Engine) { e.Fail(enginetest.OpList, nil); e.Fail(enginetest.OpList, errBad) }, want: map[string]string{"sandboxes": "fail bad day|better one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := well(t)
@@ -287,6 +288,39 @@ func TestDoctorLeavesNothingWhenGivenUp(t *testing.T) {
 			}
 			nothingIsLeft(t, e)
 		})
+	}
+}
+
+// What a doctor that was killed left of its container goes with a later one, which leaves alone what may be in use.
+func TestDoctorSweepsHelpers(t *testing.T) {
+	e := well(t)
+	for _, name := range []string{"left", "works"} {
+		if err := e.AddForeign(t.Context(), name, image.TerminalTag, map[string]string{"dev.dockerbox.kind": "helper"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := e.AddForeign(t.Context(), "foreign", image.TerminalTag, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.Start(t.Context(), "works"); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		passed time.Duration
+		left   []string
+	}{
+		{9 * time.Minute, []string{"foreign", "left", "works"}},
+		{11 * time.Minute, []string{"foreign", "works"}},
+	} {
+		now := time.Now().Add(tc.passed)
+		p, err := provider.New(provider.Endpoint{}, provider.WithEngine(e), provider.WithClock(func() time.Time { return now }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		judge(t, find(t, p.Doctor(t.Context()), "container"), "ok started")
+		if left := e.Containers(); !slices.Equal(left, tc.left) {
+			t.Errorf("after %s %q remain, want %q", tc.passed, left, tc.left)
+		}
 	}
 }
 

@@ -51,7 +51,7 @@ type probe struct {
 }
 
 // tryContainer runs a container of the image with limits of its own, looks at it from inside and takes it away, whatever happens. Should
-// this program be killed meanwhile, the container ends by itself and the daemon removes it.
+// this program be killed meanwhile, the container ends by itself and the daemon removes it; one that was not started yet is swept later.
 func (p *Provider) tryContainer(ctx context.Context, imageID string, tryQuota bool) (*probe, error) {
 	if ctx.Err() != nil {
 		return nil, errLate(ctx)
@@ -120,6 +120,23 @@ func (p *Provider) ask(ctx context.Context, id string, argv []string) (string, e
 		return "", &contract.BackendError{
 			Reason: fmt.Sprintf("bash in a container of the image did not do what it was told; it said %.200q", said),
 			Hint:   "build the image anew with make image", Err: err,
+		}
+	}
+}
+
+// sweep removes what a program that was killed left of its helpers: a container that never ran does not end by itself.
+func (p *Provider) sweep(ctx context.Context) {
+	all, err := p.engine.List(ctx, labelKind+"="+kindHelper)
+	if err != nil {
+		p.logf("looking for helpers that were left behind: %v", err)
+		return
+	}
+	for _, c := range all {
+		if c.State == container.StateRunning || p.now().Sub(time.Unix(c.Created, 0)) <= orphanAge {
+			continue
+		}
+		if err := p.engine.RemoveEnded(ctx, c.ID); err != nil && !errors.Is(err, engine.ErrConflict) {
+			p.logf("removing a helper that was left behind: %v", err)
 		}
 	}
 }
