@@ -27,6 +27,8 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 		agentVolume: ready.agentVolume, user: ready.user, dir: ready.home, owner: owner(), version: p.version, created: time.Now(),
 		noCPUs: !info.CPUCfsQuota && info.CgroupDriver != "none",
 	}
+	_, hasSeccomp := securityOption(&info, "seccomp")
+	f.noSeccomp = !hasSeccomp
 	if ready.ownHome {
 		f.homeVariable = ready.home
 	}

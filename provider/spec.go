@@ -14,6 +14,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/image"
 )
 
 // Labels every object of dockerbox's carries. They are how it finds its own, and all it ever touches.
@@ -91,6 +92,7 @@ type facts struct {
 	homeVariable string
 	quota        bool // the storage may limit what the container writes
 	noCPUs       bool // the daemon refuses containers with a limit on processors
+	noSeccomp    bool // the daemon refuses containers with a profile of system calls
 	owner        string
 	version      string
 	created      time.Time
@@ -154,6 +156,10 @@ func newSpec(cfg contract.Config, f facts) spec {
 		NetworkMode: container.NetworkMode(cfg.Network),
 		ShmSize:     cfg.ShmBytes,
 		Mounts:      s.mounts(f),
+	}
+	if !f.noSeccomp {
+		// Not part of the record: a program with another profile takes the sandboxes that are there as they are.
+		s.host.SecurityOpt = []string{"seccomp=" + image.Seccomp()}
 	}
 	if !f.noCPUs {
 		s.host.NanoCPUs = nanoCPUs(cfg.CPUs)
