@@ -23,6 +23,10 @@ func attach(user string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "dockerbox-agent: attach speaks frames, not text; it is for dockerbox, not for a terminal")
 		return exitUsage
 	}
+	// Docker up to 20.10 starts root, in a container of another user, without the rights it gains by its exec, and the kernel then lets
+	// nobody see which program this is. The resident, when it looks who lives here, has to know it for one of its own. A kernel that
+	// refuses leaves things as they were.
+	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 	if err := hold(user); err != nil {
 		hello := wire.Hello{
 			Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, UID: os.Geteuid(),
