@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
@@ -45,7 +46,7 @@ func (e *Engine) MakeDirectories(ctx context.Context, id string, dirs []Director
 			d.Mode = usual
 		}
 		err = entries.WriteHeader(&tar.Header{
-			Typeflag: tar.TypeDir, Name: strings.TrimPrefix(d.Path, "/") + "/", Mode: d.Mode, Uid: d.UID, Gid: d.GID,
+			Typeflag: tar.TypeDir, Name: strings.TrimPrefix(d.Path, "/") + "/", Mode: d.Mode, Uid: d.UID, Gid: d.GID, ModTime: time.Now(),
 		})
 		if err != nil {
 			return err

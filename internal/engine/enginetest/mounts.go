@@ -91,8 +91,10 @@ func (e *Engine) makeDirectory(file string, d engine.Directory) error {
 	if err := os.MkdirAll(filepath.Clean(file), everybody); err != nil {
 		return err
 	}
-	if err := os.Chmod(file, os.FileMode(d.Mode)); err != nil {
-		return err
+	if d.Mode != 0 {
+		if err := os.Chmod(file, os.FileMode(d.Mode)); err != nil {
+			return err
+		}
 	}
 	return os.Chown(file, d.UID, d.GID)
 }
