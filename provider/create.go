@@ -50,11 +50,13 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 		return b, explainMount(err, cfg.Mounts)
 	}
 	b.created = true
+	var unmade error
 	if dirs := directories(b, ready, s.host); len(dirs) > 0 {
-		err = p.engine.MakeDirectories(ctx, b.containerID, dirs)
+		unmade = p.engine.MakeDirectories(ctx, b.containerID, dirs)
 	}
-	if err == nil {
-		err = p.engine.Start(ctx, b.containerID)
+	// Also when that failed: of a mount that does not fit the daemon tells only when it starts the container.
+	if err = p.engine.Start(ctx, b.containerID); err == nil {
+		err = unmade
 	}
 	if err != nil {
 		p.discard(ctx, b)

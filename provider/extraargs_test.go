@@ -3,6 +3,7 @@ package provider
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -76,16 +77,10 @@ var acceptedArgs = []struct {
 	}},
 }
 
-func usual() []string { return append([]string(nil), capabilities...) }
+func usual() []string { return slices.Clone(capabilities) }
 
 func without(list []string, gone string) []string {
-	var left []string
-	for _, s := range list {
-		if s != gone {
-			left = append(left, s)
-		}
-	}
-	return left
+	return slices.DeleteFunc(list, func(s string) bool { return s == gone })
 }
 
 // blank is a container before flags.
@@ -94,7 +89,7 @@ func blank() (*container.Config, *container.HostConfig) {
 }
 
 func TestExtraArgsAreCarriedOut(t *testing.T) {
-	cases := append(acceptedArgs[:len(acceptedArgs):len(acceptedArgs)], []struct {
+	cases := slices.Concat(acceptedArgs, []struct {
 		args []string
 		want func(*container.Config, *container.HostConfig)
 	}{
@@ -110,7 +105,7 @@ func TestExtraArgsAreCarriedOut(t *testing.T) {
 		{[]string{"--cap-add=CHOWN"}, func(*container.Config, *container.HostConfig) {}}, // it is there already
 		{[]string{"-c512"}, func(_ *container.Config, h *container.HostConfig) { h.CPUShares = 512 }},
 		{[]string{"--runtime=a", "--runtime=b"}, func(_ *container.Config, h *container.HostConfig) { h.Runtime = "b" }},
-	}...)
+	})
 	for _, tc := range cases {
 		config, host := blank()
 		wantConfig, wantHost := blank()

@@ -97,7 +97,7 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 			return nil
 		}
 		// A home kept by an earlier rm goes now.
-		return p.engine.RemoveVolume(ctx, parseIdentity(address).home())
+		return p.removeHome(ctx, parseIdentity(address))
 	}
 	if errors.Is(err, engine.ErrNotFound) {
 		return unmade(err)
@@ -111,13 +111,18 @@ func (p *Provider) Remove(ctx context.Context, address string, o RemoveOptions) 
 			Hint:   fmt.Sprintf("dockerbox rm -f %s ends and removes it", b.id),
 		}
 	}
+	if !o.KeepHome {
+		if err := p.homeIsFree(ctx, b.id); err != nil { // before anything is gone
+			return err
+		}
+	}
 	if err := p.engine.Remove(ctx, b.containerID); err != nil {
 		return err
 	}
 	if o.KeepHome {
 		return nil
 	}
-	return p.engine.RemoveVolume(ctx, b.id.home())
+	return p.removeHome(ctx, b.id)
 }
 
 // find looks a sandbox up by its address. The error is an [engine.ErrNotFound] when there is none.

@@ -110,7 +110,7 @@ type spec struct {
 func newSpec(cfg contract.Config, f facts) spec {
 	s := spec{id: identity{cfg.Profile, cfg.Name}}
 	var host container.HostConfig
-	applyExtraArgs(cfg.ExtraArgs, &container.Config{Labels: map[string]string{}}, &host)
+	_ = applyExtraArgs(cfg.ExtraArgs, &container.Config{Labels: map[string]string{}}, &host) // whoever calls has seen to the faults
 	if covers(cfg.Mounts, host.Tmpfs, f.home) {
 		f.home = "" // what the user mounts there is the home
 	}
@@ -172,7 +172,7 @@ func newSpec(cfg contract.Config, f facts) spec {
 		pids := cfg.PIDs
 		s.host.PidsLimit = &pids
 	}
-	applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; whoever calls has seen to the faults
+	_ = applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; the faults as above
 	return s
 }
 
