@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +71,7 @@ func pluginPath(home string) (string, error) {
 	if home == "" {
 		user, err := os.UserHomeDir()
 		if err != nil {
-			return "", &contract.BackendError{Reason: "the home directory is not known: " + err.Error(), Hint: "name the Hermes home with --home DIR", Err: err}
+			return "", &contract.BackendError{Reason: "the home directory is not known", Hint: "name the Hermes home with --home DIR", Err: err}
 		}
 		home = filepath.Join(user, ".hermes")
 	}
@@ -107,13 +108,14 @@ func runPluginInstall(std streams, home string) error {
 	}
 	self, err := os.Executable()
 	if err != nil {
-		return &contract.BackendError{Reason: "the path of this executable is not known: " + err.Error(), Hint: "call dockerbox by its absolute path", Err: err}
+		return &contract.BackendError{Reason: "the path of this executable is not known: " + cause(err), Hint: "call dockerbox by its absolute path", Err: err}
 	}
 	if err := installPlugin(path, self); err != nil {
-		return &contract.BackendError{
-			Reason: fmt.Sprintf("the plugin could not be installed into %s: %v", path, err),
-			Hint:   "make the directory writable for you, or choose another Hermes home with --home DIR", Err: err,
+		hint := "make the directory writable for you, or choose another Hermes home with --home DIR"
+		if errors.Is(err, syscall.ENOSPC) {
+			hint = "make room there, or choose another Hermes home with --home DIR"
 		}
+		return &contract.BackendError{Reason: fmt.Sprintf("the plugin could not be installed into %s: %s", path, cause(err)), Hint: hint, Err: err}
 	}
 	note(std.err, "installed the Hermes plugin into "+path+"; these commands make Hermes use it:")
 	return say(std.out, "hermes plugins enable %s\nhermes config set terminal.backend %s\n", provider.Name, provider.Name)

@@ -74,11 +74,20 @@ func envFile(path string) ([]string, error) {
 
 // cause is why a file could not be used, without Go's word for the system call and the path, which the caller has said already.
 func cause(err error) string {
-	var file *fs.PathError
-	if errors.As(err, &file) {
-		return file.Err.Error()
+	var (
+		file *fs.PathError
+		link *os.LinkError
+	)
+	for { // one may hold another
+		switch {
+		case errors.As(err, &file):
+			err = file.Err
+		case errors.As(err, &link):
+			err = link.Err
+		default:
+			return err.Error()
+		}
 	}
-	return err.Error()
 }
 
 // checkUser refuses what no sandbox could have before anything is started for it.

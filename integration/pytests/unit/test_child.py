@@ -70,7 +70,7 @@ class StartTest(unittest.TestCase):
     def test_greeting_that_never_comes_is_bounded(self):
         fault = self.fault("silent", patience=0.3)
         self.assertIn("did not greet within 0.3 s", fault.reason)
-        self.assertIn("dockerbox version", fault.hint)
+        self.assertIn(" version`", fault.hint)
 
     def test_other_protocol_names_both_and_what_to_run(self):
         fault = self.fault("protocol-7")

@@ -68,7 +68,8 @@ class Child:
                 self.argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, start_new_session=True
             )
         except OSError as error:
-            raise Fault(f"cannot start {self.argv[0]}: {error.strerror or error}", "see `hermes doctor`", lost=True) from error
+            why = error.strerror or error
+            raise Fault(f"cannot start {self.argv[0]}: {why}", f"run `{self.argv[0]} version` to see what it is", lost=True) from error
         with contextlib.suppress(OSError, AttributeError):  # not on Windows: writes block there
             os.set_blocking(self._process.stdin.fileno(), False)
         self._log_thread = threading.Thread(target=self._log, name="dockerbox-log", daemon=True)
@@ -84,7 +85,7 @@ class Child:
         """Wait for the child's first line and agree on the protocol, within ``patience`` seconds. After a Fault it cannot be used."""
         deadline = time.monotonic() + patience
         if not self._greeted.wait(patience):
-            raise Fault(f"{self.argv[0]} did not greet within {patience:g} s", "run `dockerbox version` to see what it is", lost=True)
+            raise Fault(f"{self.argv[0]} did not greet within {patience:g} s", f"run `{self.argv[0]} version` to see what it is", lost=True)
         if self.lost:
             raise self.lost
         spoken = self.hello.get("protocol")
@@ -258,9 +259,13 @@ class Child:
         self._log_thread.join(1)  # what it said last is still in the pipe
         if self.hello is None and (said := _complaint(self._last_words)):
             return Fault(*said, lost=True)
-        words = "; ".join(self._last_words)
+        words = [line for line in self._last_words if not line.startswith("dockerbox: ") or line.startswith("dockerbox: error: ")]  # no log
+        said = f", having said \"{'; '.join(words)}\"" if words else ""
+        if self.hello is None:
+            hint = f"run `{self.argv[0]} version` to see whether it works"
+            return Fault(f"{self.argv[0]} ended with status {status} before it greeted{said}", hint, lost=True)
         return Fault(
-            f"dockerbox serve ended with status {status}" + (f": {words}" if words else ""),
+            f"dockerbox serve ended with status {status}{said}",
             "run the command again; the sandbox and its files are still there",
             lost=True,
         )
