@@ -80,6 +80,8 @@ var taken = []string{"/proc", "/sys", "/dev", "/.dockerbox"}
 func (m Mount) problem() string {
 	target, option, found := strings.Cut(m.Target, ":")
 	switch {
+	case m.Target == "" && drivePattern.MatchString(m.Source):
+		return "that is a path on a Windows drive, which needs :TARGET behind it; a volume's name has two or more characters"
 	case m.Target == "":
 		return "must be SOURCE:TARGET, with :ro behind it to keep it from being changed"
 	case found && (option == "z" || option == "Z" || strings.HasSuffix(option, ",z") || strings.HasSuffix(option, ",Z")):

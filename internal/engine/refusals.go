@@ -43,6 +43,11 @@ var refusals = []refusal{
 	{re(`network (\S+) not found`), "the daemon has no network $1", "docker network ls shows those there are"},
 	{re(`invalid reference format`), "{did}: the daemon takes that for no image reference", "a reference looks like debian:12 or registry.example.com/team/image:tag, in lower case up to the colon"},
 
+	{re(`unknown capability: "?(?:CAP_)?(\w+)`), "there is no capability $1", "man 7 capabilities lists them, each with CAP_ in front"},
+	{re(`Requested (CPUs|memory nodes) are not available - requested (\S+), available: (\S+)`), "the daemon's machine has the $1 $3, and $2 was asked for", "correct --cpuset-cpus or --cpuset-mems, or leave it out"},
+	{re(`error looking up logging plugin (\S+):`), "the daemon has no log driver $1", "docker info lists its log drivers behind Log"},
+	{re(`Unable to find group (\S+):`), "{did}: the image has no group $1", "name the group by its number, or choose one of the image's /etc/group"},
+
 	// Objects that are missing or in the way.
 	{re(`(?i)no such (container|image|volume): (\S+)`), "there is no $1 $2", "docker ps -a, docker images and docker volume ls show what there is"},
 	{re(`container name "/?([^"]+)" is already in use by container "?([0-9a-f]{12})`), "the container name $1 is taken by container $2", "docker rename or docker rm that container, or choose another sandbox name"},
