@@ -2,11 +2,14 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/system"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
 
 // describe is what the daemon says about itself, asked once: what is looked at changes only when it is set up anew.
@@ -39,7 +42,7 @@ func (p *Provider) warn(ctx context.Context, b *box) error {
 	w := diskWarning(b.record.DiskMB, may, where, false)
 	if w != "" && may { // only the container itself tells
 		found, err := p.engine.Inspect(ctx, b.containerID)
-		if err != nil {
+		if err != nil && !errors.Is(err, engine.ErrNotFound) { // one that is gone again is for whoever connects to find
 			return err
 		}
 		w = diskWarning(b.record.DiskMB, may, where, found.HostConfig != nil && found.HostConfig.StorageOpt[quotaKey] != "")
