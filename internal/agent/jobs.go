@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,7 +45,7 @@ func roleOf(p procInfo) role {
 		return roleComing
 	case p.parent == os.Getpid() && bytes.Equal(line, ownLine()): // not even that: forked a moment ago
 		return roleComing
-	case len(words) > 1 && slices.Contains([]string{"attach", "resident", "idle"}, words[1]) && isOwnProgram(dir+"/exe"):
+	case isAgent(dir, words):
 		return roleAgent
 	}
 	// Between the daemon's request and the program there is runc, which cannot be told from the program by its place.
@@ -67,14 +68,18 @@ var ownLine = sync.OnceValue(func() []byte {
 	return line
 })
 
-// isOwnProgram reports whether a link in /proc leads to this very binary.
-func isOwnProgram(exe string) bool {
-	theirs, err := os.Stat(exe)
-	if err != nil {
-		return false // it has ended, or runs with rights that the agent does not have
+// isAgent reports whether words are those of an agent that this account started. What file a process executes is not asked: a profile of the
+// kernel's may forbid that even root.
+func isAgent(dir string, words []string) bool {
+	const verb = 1
+	if len(words) <= verb || !slices.Contains([]string{"attach", "resident", "idle"}, words[verb]) {
+		return false
 	}
-	ours, err := os.Stat(selfPath)
-	return err == nil && os.SameFile(ours, theirs)
+	if name := path.Base(words[0]); name != "agent" && name != "dockerbox-agent" {
+		return false
+	}
+	var st unix.Stat_t
+	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
 
 // nameOf is the program's name as the kernel has it, at most 15 bytes, "" when the process is gone.

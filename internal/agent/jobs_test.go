@@ -104,6 +104,46 @@ func TestAForeignProcessIsAJob(t *testing.T) {
 	<-p.done
 }
 
+// Another attach, or another account's resident, is an agent's; who only calls himself so is not.
+func TestAgentsAreNoJobs(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	script := w.path("attach")
+	must(t, os.WriteFile(script, []byte("echo up; read"), 0o644))
+	null, err := os.Open(os.DevNull)
+	must(t, err)
+	defer null.Close()
+	in, hold, err := os.Pipe()
+	must(t, err)
+	defer in.Close()
+	for _, tc := range []struct {
+		name string
+		jobs int
+	}{{"/.dockerbox/agent", 0}, {"dockerbox-agent", 0}, {"/tmp/agents", 1}} {
+		out, theirs, err := os.Pipe()
+		must(t, err)
+		// bash, with a script of that name as its first word.
+		p, err := children.start("/bin/bash", []string{tc.name, "attach"}, &syscall.ProcAttr{
+			Dir: w.dir, Files: []uintptr{in.Fd(), theirs.Fd(), null.Fd()},
+		})
+		must(t, err)
+		_ = theirs.Close()
+		_, err = out.Read(make([]byte, 1))
+		must(t, err)
+		if a := c.jobs(); a.Jobs != tc.jobs {
+			t.Errorf("%s: %+v, want %d", tc.name, a, tc.jobs)
+		}
+		p.signal(unix.SIGKILL)
+		<-p.done
+		_ = out.Close()
+	}
+	_ = hold.Close()
+	if os.Geteuid() != w.uid {
+		c.sh("cd " + quote(w.dir) + "; mkfifo f; (exec -a /.dockerbox/agent bash attach <>f >/dev/null) &")
+		eventually(t, "another account's is a job", func() bool { return c.jobs().Jobs == 1 })
+	}
+}
+
 func TestTheDeadAreNoJobs(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
