@@ -21,8 +21,11 @@ func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, c
 	if err != nil {
 		return b, taken, err
 	}
-	if found.State.Paused {
+	switch {
+	case found.State.Paused:
 		return b, taken, paused(b.id)
+	case going(found):
+		return b, changed, nil
 	}
 	wanted := overlay(b.config, cfg)
 	wants := b.wants(wanted)
@@ -89,7 +92,7 @@ func (p *Provider) adapt(ctx context.Context, b *box, found container.InspectRes
 		return taken, err
 	}
 	p.logf("sandbox %s is made anew: %s", b.id, list)
-	if err := p.engine.Remove(ctx, b.containerID); err != nil {
+	if err := p.clear(ctx, b.containerID); err != nil {
 		return taken, err
 	}
 	b.warnings = []string{fmt.Sprintf("sandbox %q was made anew, for nothing ran in it and these settings cannot be changed otherwise: %s; it %s", b.id, list, b.kept())}
@@ -163,7 +166,16 @@ func (p *Provider) recreate(ctx context.Context, found container.InspectResponse
 		return cfg, err
 	}
 	p.logf("replacing sandbox %s", b.id)
-	return cfg, p.engine.Remove(ctx, b.containerID)
+	return cfg, p.clear(ctx, b.containerID)
+}
+
+// clear removes a container to make room. Somebody who removes it already does that too.
+func (p *Provider) clear(ctx context.Context, id string) error {
+	err := p.engine.Remove(ctx, id)
+	if errors.Is(err, engine.ErrConflict) {
+		return nil
+	}
+	return err
 }
 
 // vet looks, before a sandbox is removed, whether another could be made at all: a wrong name in the new settings must not cost the old one.

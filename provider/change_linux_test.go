@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine/enginetest"
 	"github.com/hermes-dockerbox/dockerbox/provider"
 )
@@ -291,6 +292,30 @@ func TestAdaptRacesEndInOneContainer(t *testing.T) {
 	}
 	if c := e.Containers(); len(c) != 1 || created != 1 {
 		t.Errorf("containers %q, made by %d, want one", c, created)
+	}
+}
+
+// Whoever removes it first, the other goes on.
+func TestAdaptBesideAnotherRemoval(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	old := open(t, p, cfg).Info().ContainerID
+	for what, change := range map[string]func(*contract.Config){
+		"adapt":    func(c *contract.Config) { c.Adapt, c.Env = true, map[string]string{"A": "adapted"} },
+		"recreate": func(c *contract.Config) { c.Recreate, c.Env = true, map[string]string{"A": "made anew"} },
+	} {
+		wants := cfg
+		change(&wants)
+		id := e.Containers()[0]
+		e.Before(enginetest.OpRemove, func() {
+			if err := e.Vanish(id); err != nil {
+				t.Error(err)
+			}
+		})
+		e.Fail(enginetest.OpRemove, &contract.BackendError{Reason: "somebody is removing it already", Hint: "wait", Err: engine.ErrConflict})
+		if i := open(t, p, wants).Info(); i.ContainerID == old || !i.Created {
+			t.Errorf("%s: %+v, want another container", what, i)
+		}
 	}
 }
 

@@ -104,9 +104,9 @@ func liveLimits(has record, wants spec) container.Resources {
 
 const mib = 20
 
-// setLimits replaces the limits in r, which are those of the container's first day, by those it was given since. A limit that the container
-// does not have at all was discarded by the daemon when it was made, and is wanted still: no change since can have taken it away, but for
-// that of processes, which is less than zero then.
+// setLimits replaces the limits in r, which are those of the container's first day, by those it was given since. A limit of cores or memory
+// that the container does not have at all was discarded by the daemon when it was made, and is wanted still: no change since can have taken
+// it away. That of processes can.
 func (r *record) setLimits(host *container.HostConfig) {
 	if host == nil {
 		return
@@ -117,7 +117,7 @@ func (r *record) setLimits(host *container.HostConfig) {
 	if host.Memory > 0 {
 		r.MemoryMB = host.Memory >> mib
 	}
-	if n := host.PidsLimit; n != nil && *n != 0 {
+	if n := host.PidsLimit; n != nil {
 		r.PIDs = max(0, *n)
 	}
 }

@@ -117,7 +117,7 @@ func (p *Provider) start(ctx context.Context, id identity, found container.Inspe
 		return taken, paused(id)
 	case found.State.Running:
 		return taken, nil
-	case found.State.Status == container.StateRemoving || found.State.Dead:
+	case going(found):
 		return changed, nil
 	}
 	err := p.engine.Start(ctx, found.ID)
@@ -125,6 +125,11 @@ func (p *Provider) start(ctx context.Context, id identity, found container.Inspe
 		return changed, nil
 	}
 	return taken, err
+}
+
+// going reports whether a container is being removed.
+func going(found container.InspectResponse) bool {
+	return found.State.Status == container.StateRemoving || found.State.Dead
 }
 
 func paused(id identity) error {
