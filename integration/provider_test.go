@@ -314,24 +314,6 @@ func TestVanishedAndStoppedSandboxesComeBack(t *testing.T) {
 	sh(t, env, "true")
 }
 
-func TestDifferingSettingsAreRefusedNamedOrAccepted(t *testing.T) {
-	p := newProvider(t)
-	cfg := contract.Defaults()
-	cfg.Name, cfg.MemoryMB = uniqueName(t, p), 256
-	create(t, p, cfg)
-	cfg.MemoryMB = 512
-	_, err := p.CreateEnvironment(t.Context(), cfg, "")
-	var b *contract.BackendError
-	if !errors.As(err, &b) || !strings.Contains(b.Reason, "memory (MB) is 256, wanted 512") || !strings.Contains(b.Hint, "--recreate") {
-		t.Fatal(err)
-	}
-	cfg.Adapt = true
-	env := create(t, p, cfg)
-	if w := env.Info().Warnings; len(w) != 1 || !strings.Contains(w[0], "memory (MB) is 256, wanted 512") {
-		t.Fatalf("%q", w)
-	}
-}
-
 func TestLimitsReallyApply(t *testing.T) {
 	p := newProvider(t)
 	cfg := contract.Defaults()
