@@ -58,10 +58,11 @@ def _binding(task_id, given):
     """The directory that a creation names, else the session, else the process; told whether or not the backend mounts any."""
     from tools import terminal_tool as terminal
 
+    if given:
+        return WorkspaceBinding(given, "factory", task_id)
     said = terminal.resolve_task_overrides(task_id)
-    candidates = [(given, "factory"), (said.get("cwd"), said.get("cwd_source") or "session")]
-    candidates.append((os.environ.get("TERMINAL_CWD") or os.getcwd(), "process"))
-    for path, source in candidates:
+    session = (said.get("cwd"), said.get("cwd_source") or "session")
+    for path, source in (session, (os.environ.get("TERMINAL_CWD") or os.getcwd(), "process")):
         if isinstance(path, str) and os.path.isabs(path) and os.path.isdir(path):
             return WorkspaceBinding(path, source, task_id)
     return None

@@ -185,4 +185,4 @@ class FactoryTest(unittest.TestCase):
         self.assertIn("No Such Name!", str(caught.exception))
         env = make()
         self.addCleanup(env.cleanup)
-        self.assertEqual(env._config["name"], SANDBOX)
+        self.assertEqual(env._creation.config["name"], SANDBOX)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import threading
 import unittest
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +11,7 @@ from unittest import mock
 
 import hermes_constants
 import hermes_fixture as fixture
-from hermes_fixture import CONFIG, LOGGER, PROVIDER, SANDBOX, base, docker, dockerbox, make, running, until
+from hermes_fixture import CONFIG, LOGGER, PROVIDER, SANDBOX, base, docker, dockerbox, make, module, running, until
 
 OTHER = f"{SANDBOX}-set"
 
@@ -239,6 +240,30 @@ class SharingTest(ConfigurationCase):
             env.cleanup()
             self.assertEqual(made_for(OTHER), "")
             self.assertEqual(self.make().execute("cat ~/kept")["output"], "kept\n")
+
+
+class ReaperTest(ConfigurationCase):
+    def test_once_in_a_process_for_each_profile_unless_switched_off(self):
+        provider, asked = type(PROVIDER)(), []
+
+        def create(**settings):
+            with configured(**settings):
+                self.addCleanup(provider.create_environment(cwd="~", timeout=30, container_config={}).cleanup)
+
+        with mock.patch.object(module("provider"), "_reap", lambda _client, profile: asked.append(profile)):
+            create(docker_orphan_reaper=False)
+            create()
+            create()
+            for thread in threading.enumerate():
+                if thread.name == "dockerbox-reap":
+                    thread.join(15)
+        self.assertEqual(asked, [""])
+
+    def test_the_executable_knows_how(self):
+        child = PROVIDER._client(PROVIDER._settings()).child()
+        self.assertIn("reap", child.features)
+        with self.assertNoLogs(LOGGER, "WARNING"):
+            module("provider")._reap(PROVIDER._client(PROVIDER._settings()), f"{SANDBOX}-nobody")
 
 
 if __name__ == "__main__":

@@ -454,7 +454,7 @@ class DeclaredTest(unittest.TestCase):
         rows = PROVIDER.doctor_checks()
         self.assertTrue(all(ok for ok, _, _ in rows), rows)
         text = "\n".join(f"{label} {detail}" for _, label, detail in rows)
-        for word in (DOCKERBOX, "Docker daemon", "/home/", "Bot Desktop", "after 0.22.2"):
+        for word in (DOCKERBOX, "dockerbox daemon", "/home/", "Bot Desktop", "after 0.22.2"):
             self.assertIn(word, text)
 
     def test_the_log_names_the_hosts_limits_too(self):

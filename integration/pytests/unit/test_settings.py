@@ -199,6 +199,16 @@ class ExposureTest(unittest.TestCase):
             self.assertTrue(settings.exposes_host(at({"docker_mount_cwd_to_workspace": value})))
         self.assertFalse(settings.exposes_host(at({"docker_mount_cwd_to_workspace": False})))
 
+    def test_flags_that_lead_out(self):
+        for flags, exposed in [
+            (["--ulimit", "nofile=1"], False),
+            (["--device=/dev/sda"], True),
+            (["--cap-add", "SYS_ADMIN"], True),
+            ("x", True),
+        ]:
+            with self.subTest(flags=flags):
+                self.assertIs(settings.exposes_host(at({"docker_extra_args": flags})), exposed)
+
     def test_variables_count(self):
         self.assertTrue(settings.exposes_host(at(environ={"TERMINAL_DOCKER_VOLUMES": '["/a:/b"]'})))
         self.assertTrue(settings.exposes_host(at(environ={"TERMINAL_DOCKER_VOLUMES": "nonsense"})))

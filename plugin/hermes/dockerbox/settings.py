@@ -35,6 +35,10 @@ _FIELDS = {
 }
 
 
+# Flags of docker run that may let a command change the host without any mount.
+_WAYS_OUT = ("--device", "--cap-add")
+
+
 class Settings(NamedTuple):
     """terminal.backends.dockerbox: each value a string, empty when not set; ``pids`` as it was written, None when not set."""
 
@@ -165,8 +169,10 @@ def exposes_host(sources):
     """Whether the settings let commands change files of the host: its directories then need Hermes's guards. Unknown counts as yes."""
     if sources.read("docker_mount_cwd_to_workspace").value is not False:
         return True
-    volumes = sources.read("docker_volumes").value
-    return not isinstance(volumes, list) or any(not read_only(volume) for volume in volumes)
+    volumes, flags = (sources.read(key).value for key in ("docker_volumes", "docker_extra_args"))
+    if not isinstance(volumes, list) or any(not read_only(volume) for volume in volumes):
+        return True
+    return not isinstance(flags, list) or any(str(flag).strip().startswith(_WAYS_OUT) for flag in flags)
 
 
 def read_only(volume):
