@@ -29,6 +29,11 @@ func (p *Provider) adopt(ctx context.Context, found container.InspectResponse, c
 	}
 	wanted := overlay(b.config, cfg)
 	wants := b.wants(wanted)
+	if info, err := p.describe(ctx); err != nil {
+		return b, taken, err
+	} else if may, _ := quotas(&info); !may { // then another limit of the disk is as much a wish as this one
+		b.record.DiskMB, b.config.DiskMB = wants.record.DiskMB, wanted.DiskMB
+	}
 	d := compare(b.record, wants.record)
 	if cfg.Adapt {
 		// Who adapts is no command line, and nothing else goes by the names in the label.

@@ -295,6 +295,30 @@ func TestAdaptRacesEndInOneContainer(t *testing.T) {
 	}
 }
 
+// Where there are no quotas nobody loses a sandbox over a limit that would not hold; he is told that it does not.
+func TestADiskLimitThatCannotHoldChangesNothing(t *testing.T) {
+	e := newEngine(t)
+	p, cfg := newProvider(t, e), fresh(e)()
+	id := open(t, p, cfg).Info().ContainerID
+	cfg.DiskMB = 1000
+	for _, adapt := range []bool{true, false} {
+		cfg.Adapt = adapt
+		i := open(t, p, cfg).Info()
+		if i.ContainerID != id {
+			t.Errorf("%+v, want %s", i, id)
+		}
+		said(t, i, "1000 MB")
+	}
+	info, err := e.Info(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info.DriverStatus = [][2]string{{"Backing Filesystem", "xfs"}}
+	e.Describe(info)
+	_, err = newProvider(t, e).CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "disk is 51200 MB, wanted 1000 MB")
+}
+
 // Whoever removes it first, the other goes on.
 func TestAdaptBesideAnotherRemoval(t *testing.T) {
 	e := newEngine(t)

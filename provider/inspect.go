@@ -142,7 +142,7 @@ func limitOf(name, unit string, wanted, applied float64, why string) Limit {
 func diskLimit(wantedMB int64, host *container.HostConfig) Limit {
 	l := Limit{Name: "disk", Unit: "MB", Wanted: float64(wantedMB)}
 	applied := 0.0
-	if host != nil && host.StorageOpt["size"] != "" {
+	if host != nil && host.StorageOpt[quotaKey] != "" {
 		applied = l.Wanted
 	} else if wantedMB > 0 {
 		l.Note = "not enforced: the daemon's storage driver has no quotas, see dockerbox doctor"
