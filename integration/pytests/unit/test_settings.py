@@ -185,6 +185,7 @@ class ExposureTest(unittest.TestCase):
             (["/a:/b:ro"], False),
             (["/a:/b:ro", " data:/d:ro "], False),
             (["/a:/b"], True),
+            (["/a:/bro", "/a:/b/ro"], True),
             (["/a:/b:ro", "/c:/d:rw"], True),
             (["data:/d"], True),
             (["/a:/b:ro", 5], True),

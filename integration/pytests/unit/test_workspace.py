@@ -109,6 +109,11 @@ class OthersTest(unittest.TestCase):
         self.assertEqual(workspace.others(mounts, ["/v:/v", "/w:/host-cwd:ro"]), ["/a:/workspace"])
         self.assertEqual(workspace.others([], []), [])
 
+    def test_mounted_means_the_directory_in_its_place(self):
+        here = place("/srv/p", [])
+        for mounts, there in [(["/srv/p:/workspace"], True), (["/srv/p:/other"], False), (["/srv/q:/workspace"], False), ([], False)]:
+            self.assertIs(workspace.mounted(here, mounts), there)
+
 
 if __name__ == "__main__":
     unittest.main()
