@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -196,8 +197,12 @@ func abridge(text string, limit int) string {
 	return string(runes[:limit-1]) + "…"
 }
 
-// printable drops what a step prints for the eyes of a terminal: it is shown on ours, or in a message.
+// steering is what tells a terminal about colours and the cursor. The daemon itself makes standard error red.
+var steering = regexp.MustCompile("\x1b\\[[0-9;?]*[ -/]*[@-~]")
+
+// printable drops what is for a terminal's eyes: it is shown on ours, or in a message.
 func printable(line string) string {
+	line = steering.ReplaceAllString(line, "")
 	return strings.Join(strings.FieldsFunc(line, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }), " ")
 }
 
@@ -225,14 +230,23 @@ func (l *buildLog) follow(r io.Reader) error {
 	}
 }
 
-// take cuts what arrives into lines.
+// take cuts what arrives into lines. A step need not end its last one; the daemon's own begin with a message.
 func (l *buildLog) take(text string) {
+	if l.half != "" && (strings.HasPrefix(text, removing) || strings.HasPrefix(text, arrow)) {
+		text = "\n" + text
+	}
 	lines := strings.FieldsFunc(l.half+text+"\x00", func(r rune) bool { return r == '\n' || r == '\r' })
 	l.half = strings.TrimSuffix(lines[len(lines)-1], "\x00")
 	for _, line := range lines[:len(lines)-1] {
 		l.line(line)
 	}
 }
+
+// How the daemon begins lines of its own.
+const (
+	arrow    = " ---> "
+	removing = "Removing intermediate container "
+)
 
 // line takes one line. The daemon's own look no different from what a step prints, so nothing is done because of one alone.
 func (l *buildLog) line(line string) {
@@ -244,22 +258,23 @@ func (l *buildLog) line(line string) {
 		l.tell("")
 		return
 	}
-	arrow, id, isArrow := strings.Cut(line, "---> ")
+	id, isArrow := strings.CutPrefix(line, arrow)
 	switch {
-	case isArrow && arrow == " " && id == "Using cache":
+	case isArrow && id == "Using cache":
 		l.cached = true
 		return
-	case isArrow && arrow == " " && isShortID(id):
+	case isArrow && isShortID(id):
 		if !l.cached && !strings.HasPrefix(l.at.Instruction, "FROM ") {
 			l.made = append(l.made, id)
 		}
 		return
-	case isArrow && arrow == " " && strings.HasPrefix(id, "Running in "), strings.HasPrefix(line, "Removing intermediate container "),
-		strings.TrimSpace(line) == "":
+	case isArrow && strings.HasPrefix(id, "Running in "), strings.HasPrefix(line, removing):
 		return
 	}
 	const kept, longest = 3, 300
-	line = printable(line)
+	if line = printable(line); line == "" {
+		return
+	}
 	l.words = append(l.words, abridge(line, longest))
 	l.words = l.words[max(0, len(l.words)-kept):]
 	l.tell(line)

@@ -49,7 +49,7 @@ func TestBuildLogTellsStepsAndWhatWasMade(t *testing.T) {
 	with := func(output string) BuildProgress { p := second; p.Output = output; return p }
 	want := []BuildProgress{
 		{Step: 1, Steps: 4, Instruction: "FROM base AS one"}, {Step: 2, Steps: 4, Instruction: "RUN first"}, {Step: 3, Steps: 4, Instruction: "FROM base"},
-		second, with("half a [31mline"), with("and"), with("more"), with("Successfully built cccccccccccc"),
+		second, with("half a line"), with("and"), with("more"), with("Successfully built cccccccccccc"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("progress (-want +got):\n%s", diff)
