@@ -25,7 +25,9 @@ var declaredByHermes = func() map[string]string {
 		bound   = "Hermes's bound is a setting (tool_output.max_bytes), not an argument"
 		recall  = "Hermes names the directory it recorded with every command"
 		kind    = "Hermes knows one kind of failure around a sandbox"
-		closed  = "the plugin's environment attaches again when it is used after cleanup()"
+		// What it does about them is held in pytests/hermes.
+		settings = "Hermes's factory takes the settings from its configuration, not from who asks"
+		closed   = "the plugin's environment attaches again when it is used after cleanup()"
 	)
 	return map[string]string{
 		"attributes/faults-come-together":  kind,
@@ -47,6 +49,11 @@ var declaredByHermes = func() map[string]string {
 		"output/apart":                     streams,
 		"life/handles-share-the-directory": recall,
 		"life/cleanup-ends-the-handle":     closed,
+		"changes/not-given":                settings,
+		"changes/refused":                  settings,
+		"changes/recreate":                 settings,
+		"changes/adapt":                    settings,
+		"changes/adapt-beside-a-job":       settings,
 		"recreation/start-directory":       recall,
 	}
 }()

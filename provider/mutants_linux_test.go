@@ -16,6 +16,7 @@ import (
 // mutant is the real provider with one promise broken. Each function may be nil.
 type mutant struct {
 	contract.Provider
+	config  func(*contract.Config)
 	cwd     func(string) string
 	info    func(*contract.Info)
 	request func(*contract.Request)
@@ -28,6 +29,9 @@ type mutant struct {
 func (m mutant) CreateEnvironment(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
 	if m.cwd != nil {
 		cwd = m.cwd(cwd)
+	}
+	if m.config != nil {
+		m.config(&cfg)
 	}
 	env, err := m.Provider.CreateEnvironment(ctx, cfg, cwd)
 	if err != nil {
@@ -119,6 +123,13 @@ func TestBrokenPromisesAreFound(t *testing.T) {
 		"the recreation is said for ever":     {mutant{result: func(r *contract.Result) { r.Recreated = true }}, "recreation/next-command-works"},
 		"cleanup always removes":              {mutant{cleanup: func(bool) bool { return true }}, "life/cleanup-detaches"},
 		"cleanup never removes":               {mutant{cleanup: func(bool) bool { return false }}, "life/cleanup-with-remove"},
+		"settings not given count":            {mutant{config: func(c *contract.Config) { c.Given = nil }}, "changes/not-given"},
+		"what is given is left out":           {mutant{config: func(c *contract.Config) { c.Given = []string{} }}, "changes/recreate"},
+		"other settings are passed over":      {mutant{config: func(c *contract.Config) { c.Given = []string{} }}, "changes/refused"},
+		"a recreation is passed over":         {mutant{config: func(c *contract.Config) { c.Recreate = false }}, "changes/recreate"},
+		"nobody adapts":                       {mutant{config: func(c *contract.Config) { c.Adapt = false }}, "changes/adapt"},
+		"it changes without a word":           {mutant{info: func(i *contract.Info) { i.Warnings = nil }}, "changes/adapt"},
+		"a job is ended for a setting":        {mutant{config: func(c *contract.Config) { c.Recreate = c.Adapt }}, "changes/adapt-beside-a-job"},
 		"every handle made it":                {mutant{info: func(i *contract.Info) { i.Created = true }}, "life/created-once"},
 		"too large files are cut":             {mutant{fetch: func(b []byte) []byte { return b[:min(len(b), 9)] }}, "files/fetch-limit"},
 		"files are made text":                 {mutant{fetch: func(b []byte) []byte { return bytes.ToValidUTF8(b, nil) }}, "files/fetch"},
