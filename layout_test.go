@@ -48,7 +48,9 @@ var layers = map[string]layer{
 	"environment":                {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},
 	"cmd/dockerbox-agent":        {level: 2, own: []string{"internal/agent", "internal/wire"}, foreign: []string{}},
 	"provider":                   {level: 3, own: []string{"contract", "image", "internal/agentbin", "internal/wire", "internal/engine", "environment"}},
-	"cmd/dockerbox":              {level: 5, own: []string{"contract", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
+	"desktop":                    {level: 3, own: []string{"contract", "internal/rfb", "environment"}, foreign: []string{}},
+	"image/verify":               {level: 4, own: []string{"contract", "desktop", "provider"}, foreign: []string{"github.com/opencontainers/image-spec"}},
+	"cmd/dockerbox":              {level: 5, own: []string{"contract", "desktop", "image/verify", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
 	"integration":                {level: 6},
 }
 

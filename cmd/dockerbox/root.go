@@ -64,7 +64,7 @@ the terminal backend "dockerbox" of Hermes.`,
 	root.AddCommand(
 		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newInspect(std, open),
 		newStop(std, open), newStart(std, open), newRestart(std, open), newRM(std, open),
-		newPrefix(std, open), newImage(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newVersion(std),
+		newPrefix(std, open), newDesktop(std, open), newMCP(std, open), newImage(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newVersion(std),
 	)
 	root.SetHelpCommand(newHelp(root))
 	ownUsage(root)

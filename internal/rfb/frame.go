@@ -27,21 +27,21 @@ type frame struct {
 // row is which pixels of a line have come, one bit each.
 type row []uint64
 
-// What a server may send for one picture: pixels in screens full, messages without any, and changes of the size.
+// What a server may send for one picture: pixels in screens full, messages without any, and times it says its size.
 const (
 	mostScreens  = 8
 	mostMessages = 4096
-	mostChanges  = 8
+	mostRequests = 8
 )
 
 func (c *Conn) frame() (*frame, error) {
-	for range mostChanges {
-		f, err := c.request()
-		changed := false
-		for err == nil && f.left > 0 && !changed { // after a change, what came belongs to a screen that is no more
-			changed, err = c.message(f)
+	for n := range mostRequests {
+		f, err := c.request(n > 0)
+		anew := false
+		for err == nil && f.left > 0 && !anew {
+			anew, err = c.message(f)
 		}
-		if err != nil || !changed {
+		if err != nil || !anew {
 			return f, err
 		}
 	}
@@ -50,9 +50,13 @@ func (c *Conn) frame() (*frame, error) {
 
 var errFlood = errors.New("the server sends more than the screen it was asked for")
 
-// request asks for every pixel of the screen.
-func (c *Conn) request() (*frame, error) {
-	const incremental = 0
+// request asks for every pixel of the screen, or again for what the last request has not brought. A server that says its size in
+// answer to each full request, as Xvnc does, would never come to the pixels.
+func (c *Conn) request(again bool) (*frame, error) {
+	incremental := uint8(0)
+	if again {
+		incremental = 1
+	}
 	err := c.write(struct {
 		Type, Incremental   uint8
 		X, Y, Width, Height uint16
@@ -65,8 +69,9 @@ func newFrame(size image.Point) *frame {
 	return &frame{image: image.NewRGBA(image.Rectangle{Max: size}), came: make([]row, size.Y), left: pixels, budget: mostScreens*pixels + mostMessages}
 }
 
-// message reads one message of the server and reports whether the screen has another size since.
-func (c *Conn) message(f *frame) (changed bool, err error) {
+// message reads one message of the server and reports whether the picture has to be asked for anew: the server said its size, so what
+// came may belong to a screen that is no more, and Xvnc forgets with these words what it was asked for.
+func (c *Conn) message(f *frame) (anew bool, err error) {
 	kind, err := c.r.ReadByte()
 	if err != nil {
 		return false, err
@@ -113,7 +118,7 @@ type rectangle struct {
 	Encoding            int32
 }
 
-func (c *Conn) update(f *frame) (changed bool, err error) {
+func (c *Conn) update(f *frame) (anew bool, err error) {
 	var head struct {
 		_     uint8
 		Count uint16
@@ -124,28 +129,26 @@ func (c *Conn) update(f *frame) (changed bool, err error) {
 	for range head.Count {
 		var r rectangle
 		if err := c.read(&r); err != nil {
-			return changed, err
+			return anew, err
 		}
 		switch r.Encoding {
 		case encodingRaw:
-			err = c.raw(f, r, changed)
+			err = c.raw(f, r, anew)
 		case encodingScreenSize:
-			var now bool
-			now, err = c.screenSize(r)
-			changed = changed || now
+			anew, err = true, c.screenSize(r)
 		case encodingLastRect:
-			return changed, nil
+			return anew, nil
 		default:
 			err = fmt.Errorf("the server sends the encoding %d, which nobody asked for", r.Encoding)
 		}
 		if err != nil {
-			return changed, err
+			return anew, err
 		}
 	}
-	return changed, nil
+	return anew, nil
 }
 
-// raw reads pixels. After a change of size they belong to the new screen and are dropped: all of it is asked for again.
+// raw reads pixels. Those that come with a size belong to a screen of that size and are dropped: all of it is asked for again.
 func (c *Conn) raw(f *frame, r rectangle, dropped bool) error {
 	at := image.Rect(int(r.X), int(r.Y), int(r.X)+int(r.Width), int(r.Y)+int(r.Height))
 	if at.Max.X > c.size.X || at.Max.Y > c.size.Y { // not In: nothing is in everything

@@ -12,14 +12,14 @@ const (
 	accepted   = 0
 )
 
-// screenSize reads what the server says of its size and reports whether it is another one now.
-func (c *Conn) screenSize(r rectangle) (changed bool, err error) {
+// screenSize reads what the server says of its size.
+func (c *Conn) screenSize(r rectangle) error {
 	var head struct {
 		Monitors uint8
 		_        [3]uint8
 	}
 	if err := c.read(&head); err != nil {
-		return false, err
+		return err
 	}
 	for i := range head.Monitors {
 		var m struct {
@@ -28,7 +28,7 @@ func (c *Conn) screenSize(r rectangle) (changed bool, err error) {
 			Flags               [4]byte
 		}
 		if err := c.read(&m); err != nil {
-			return false, err
+			return err
 		}
 		if i == 0 {
 			copy(c.layout[:4], m.ID[:])
@@ -37,13 +37,9 @@ func (c *Conn) screenSize(r rectangle) (changed bool, err error) {
 	}
 	c.resizable = true
 	if r.X == sourceSelf && r.Y != accepted {
-		return false, fmt.Errorf("the server refuses the size %d by %d with code %d", r.Width, r.Height, r.Y)
+		return fmt.Errorf("the server refuses the size %d by %d with code %d", r.Width, r.Height, r.Y)
 	}
-	before := c.size
-	if err := c.resize(int(r.Width), int(r.Height)); err != nil {
-		return false, err
-	}
-	return c.size != before, nil
+	return c.resize(int(r.Width), int(r.Height))
 }
 
 // Resize makes the screen width by height pixels, as one monitor, and returns its picture after that. The server must have said in an
@@ -75,13 +71,13 @@ func (c *Conn) Resize(width, height int) (*image.RGBA, error) {
 		return nil, fmt.Errorf("rfb resize: %w", err)
 	}
 	// The answer comes before any pixel of the new size; a frame that was complete already is of the old one.
-	for range mostChanges {
+	for range mostRequests {
 		if c.size == image.Pt(width, height) {
 			return c.Frame()
 		}
-		old, changed := newFrame(c.size), false
-		for !changed {
-			if changed, err = c.message(old); err != nil {
+		old, said := newFrame(c.size), false
+		for !said {
+			if said, err = c.message(old); err != nil {
 				return nil, fmt.Errorf("rfb resize: %w", endMeansEarly(err))
 			}
 		}

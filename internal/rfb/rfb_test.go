@@ -195,6 +195,19 @@ func (r *repeater) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// Xvnc answers the first request with its size alone and waits to be asked again.
+func TestFrameIsAskedForAgainWhenOnlyASizeCame(t *testing.T) {
+	c, s := dialScript(t, hello(1, 1), update(size(0, 0, 1, 1)), update(append(rect(0, 0, 1, 1, encodingRaw), pixels(1, 1, 1, 1)...)))
+	begin := s.said.Len()
+	if _, err := c.Frame(); err != nil {
+		t.Fatal(err)
+	}
+	want := []byte{3, 0, 0, 0, 0, 0, 0, 1, 0, 1, 3, 1, 0, 0, 0, 0, 0, 1, 0, 1}
+	if diff := cmp.Diff(want, s.said.Bytes()[begin:]); diff != "" {
+		t.Errorf("the requests (-want +got):\n%s", diff)
+	}
+}
+
 // A screen that changes while it is read is asked for anew, and what came of the old one is dropped.
 func TestFrameOfAScreenThatChangesItsSize(t *testing.T) {
 	c, s := dialScript(t, hello(3, 2),
@@ -209,7 +222,7 @@ func TestFrameOfAScreenThatChangesItsSize(t *testing.T) {
 	if want := image.Rect(0, 0, 2, 1); got.Rect != want || got.RGBAAt(1, 0) != (color.RGBA{3, 3, 3, 255}) {
 		t.Fatalf("%v with %v", got.Rect, got.RGBAAt(1, 0))
 	}
-	if !bytes.HasSuffix(s.said.Bytes(), []byte{3, 0, 0, 0, 0, 0, 0, 2, 0, 1}) {
+	if !bytes.HasSuffix(s.said.Bytes(), []byte{3, 1, 0, 0, 0, 0, 0, 2, 0, 1}) {
 		t.Errorf("the new size was not asked for: %x", s.said.Bytes())
 	}
 }
@@ -218,7 +231,7 @@ func TestResize(t *testing.T) {
 	full := func(w, h uint16, r byte) []byte {
 		return update(append(rect(0, 0, w, h, encodingRaw), pixels(int(w)*int(h), r, r, r)...))
 	}
-	c, s := dialScript(t, hello(2, 2), update(size(0, 0, 2, 2), append(rect(0, 0, 2, 2, encodingRaw), pixels(4, 1, 1, 1)...)),
+	c, s := dialScript(t, hello(2, 2), update(size(0, 0, 2, 2)), full(2, 2, 1),
 		full(1, 1, 9), // on its way when the change was asked for
 		update(size(1, 0, 4, 3)), full(4, 3, 2))
 	if _, err := c.Resize(4, 3); err == nil {
@@ -245,7 +258,8 @@ func TestResize(t *testing.T) {
 }
 
 func TestResizeRefused(t *testing.T) {
-	c, _ := dialScript(t, hello(1, 1), update(size(0, 0, 1, 1), append(rect(0, 0, 1, 1, encodingRaw), pixels(1, 1, 1, 1)...)), update(size(1, 3, 1, 1)))
+	one := update(append(rect(0, 0, 1, 1, encodingRaw), pixels(1, 1, 1, 1)...))
+	c, _ := dialScript(t, hello(1, 1), update(size(0, 0, 1, 1)), one, update(size(1, 3, 1, 1)))
 	if _, err := c.Frame(); err != nil {
 		t.Fatal(err)
 	}

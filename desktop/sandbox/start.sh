@@ -1,0 +1,77 @@
+# shellcheck shell=bash
+# BASE PROFILE GEOMETRY, the launcher on standard input. Takes the screen that lives, or starts one, and
+# returns when its desktop and its panel are mapped.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+. ./common.sh
+geometry=$3
+limit=30 # seconds
+
+take_lock
+lacks=()
+for program in Xvnc xfwm4 xfce4-panel xfdesktop xfsettingsd dbus-run-session xauth xprop setsid flock pgrep xargs; do
+  type -P "$program" >/dev/null || lacks+=("$program")
+done
+[[ ${#lacks[@]} == 0 ]] || refuse "$lacking" "${lacks[*]}"
+
+# free_display makes sure that nothing dead stands in the way of display 20, and nothing alive.
+free_display() {
+  local lock=/tmp/.X20-lock socket=/tmp/.X11-unix/X20 owner='' name=''
+  { read -r owner <"$lock" && name=$(<"/proc/$owner/comm"); } 2>/dev/null
+  if [[ $name == X* ]] || listening "$socket"; then
+    refuse "$taken" "display :20 is served by ${name:-another program}${owner:+ (process $owner)}, which no launcher of this account started"
+  fi
+  rm -f -- "$lock" "$socket" 2>/dev/null
+  [[ ! -e $lock && ! -e $socket && -d ${socket%/*} ]] || refuse "$stale" "$lock or ${socket%/*} is left from a display server that is dead"
+}
+
+spawn() {
+  local one
+  dir=$base/${profile:-default}
+  for one in "$dir" "$base"/*; do
+    [[ ! -d $one ]] || end_screen "$one"
+  done
+  free_display
+  { mkdir -p -- "$dir" && cd -- "$dir"; } 2>/dev/null || refuse "$failed" "$dir cannot be made"
+  printf '%s\n' "$launcher" >launcher.sh
+  # A session of its own, so that one signal ends all of it; its number is there before anybody can look for it.
+  setsid -f bash -c 'echo $$ >launcher.pid; exec bash launcher.sh "$@"' launcher "$geometry" "${dir##*/}" >launcher.log 2>&1 </dev/null 9<&-
+  until [[ -s launcher.pid ]]; do pause; done
+}
+
+# give_up SENTENCE: nothing goes on, and the log stays.
+give_up() {
+  end_processes "$dir"
+  refuse "$failed" "$1"
+}
+
+launcher=$(cat)
+mapped=''
+end=$((SECONDS + limit)) spawned=0 grace=0
+until find_screen living; do
+  ((SECONDS < end)) || give_up "no screen was published within $limit s"
+  if find_screen launched; then
+    pause # somebody's is coming up; Hermes takes no lock
+  elif dir=$base/${profile:-default} && [[ -e $dir/failed ]]; then
+    refuse "$failed" "$(<"$dir/failed")"
+  elif ((spawned && grace < 300)); then
+    grace=$((grace + 1)) # it was ended from outside: whoever did that starts another, or it is up to us
+    pause
+  elif ((spawned < 2)); then
+    spawned=$((spawned + 1)) grace=0
+    spawn
+  else
+    refuse "$failed" "the launcher is ended again and again"
+  fi
+done
+
+report "$dir" >/dev/null # sets DISPLAY and XAUTHORITY
+until [[ $mapped == *xfdesktop*xfce4-panel* || $mapped == *xfce4-panel*xfdesktop* ]]; do
+  ((SECONDS < end)) || give_up "desktop and panel were not mapped within $limit s"
+  living "$dir" || give_up 'the screen ended while its desktop came up'
+  pause # xprop can watch, but says nothing in time when it writes to a pipe
+  mapped=''
+  for id in $(xprop -root -notype _NET_CLIENT_LIST 2>/dev/null | window_ids); do
+    mapped+=$(xprop -id "$id" -notype WM_CLASS 2>/dev/null)
+  done
+done
+report "$dir"
