@@ -85,7 +85,7 @@ func (m Mount) problem() string {
 	case m.Target == "":
 		return "must be SOURCE:TARGET, with :ro behind it to keep it from being changed"
 	case found && (option == "z" || option == "Z" || strings.HasSuffix(option, ",z") || strings.HasSuffix(option, ",Z")):
-		return "SELinux labels are not changed by dockerbox: chcon -Rt container_file_t on the source does that"
+		return "dockerbox does not change SELinux labels; chcon -Rt container_file_t on the source does"
 	case found:
 		return "the options there are, ro and rw, do not include " + quoteShort(option)
 	case !path.IsAbs(target):

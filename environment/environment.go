@@ -141,7 +141,7 @@ func (e *Environment) account(ctx context.Context, c *conn) (wire.Account, error
 	case answer.Error != "" || a == nil:
 		return wire.Account{}, &contract.BackendError{
 			Reason: fmt.Sprintf("the sandbox has no account %q: %s", e.opts.Account, clean(answer.Error)),
-			Hint:   "choose a user of the image with --user, or a number",
+			Hint:   "choose a user of the image (--user, in Hermes terminal.backends.dockerbox.user), or a number",
 		}
 	case len(a.Home) == 0 || a.Home[0] != '/' || len(a.Home) > maxPath:
 		return wire.Account{}, &contract.BackendError{

@@ -111,7 +111,7 @@ func (p *Provider) inspectImage(ctx context.Context, ref, imageID, arch, user st
 	if !ok {
 		return ready, &contract.BackendError{
 			Reason: fmt.Sprintf("the image %s has no user %q", ref, user),
-			Hint:   "choose one of its users with --user, or a number up to 2147483647",
+			Hint:   "choose one of its users (--user, in Hermes terminal.backends.dockerbox.user), or a number up to 2147483647",
 		}
 	}
 	group, err := p.engine.ReadFile(ctx, helper, "/etc/group", maxPasswd)
@@ -150,7 +150,7 @@ func noAgent(ref, arch string, err error) error {
 	}
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("the image %s is for %s, and dockerbox has agents for %s alone", ref, arch, strings.Join(agentbin.Architectures(), " and ")),
-		Hint:   "choose an image for one of these with --image", Err: err,
+		Hint:   "choose an image for one of these (--image, in Hermes terminal.backends.dockerbox.image)", Err: err,
 	}
 }
 
@@ -179,9 +179,9 @@ func localOnly(ref string) bool { return strings.HasPrefix(ref, "dockerbox/") }
 
 func (p *Provider) pull(ctx context.Context, ref string) error {
 	if localOnly(ref) {
-		hint := "build it first, or choose another image with --image"
+		hint := "build it first, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
 		if ref == image.TerminalTag {
-			hint = "make image builds it, or choose another image with --image"
+			hint = "make image builds it, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
 		}
 		return &contract.BackendError{Reason: "the image " + ref + " is not on this daemon", Hint: hint, Err: engine.ErrNotFound}
 	}

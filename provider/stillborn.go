@@ -19,7 +19,7 @@ func (p *Provider) stillborn(ctx context.Context, b box, status int, cause error
 			here := machines[info.Architecture]
 			return &contract.BackendError{
 				Reason: fmt.Sprintf("the image %s is for %s, and the daemon's machine is %s", b.record.Image, found.Architecture, here),
-				Hint:   fmt.Sprintf("choose an image for %s with --image, or install emulation there (qemu-user-static)", here), Err: cause,
+				Hint:   fmt.Sprintf("choose an image for %s (--image, in Hermes terminal.backends.dockerbox.image), or install emulation there (qemu-user-static)", here), Err: cause,
 			}
 		}
 	}

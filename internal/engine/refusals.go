@@ -14,7 +14,7 @@ type refusal struct {
 
 // Hints that several refusals share.
 const (
-	hintNetwork = "see whether the daemon's machine reaches it (proxy, DNS, firewall), or choose another image with --image"
+	hintNetwork = "see whether the daemon's machine reaches it (proxy, DNS, firewall), or use an image that docker images lists"
 	hintLogin   = "check the name and the tag; for a private image run docker login and docker pull first"
 	hintSpace   = "make room there: docker system df shows what Docker uses, docker image prune removes images without a name"
 	hintLimits  = "docker info tells at its end which limits that machine cannot set; --memory 0, --cpus 0 and --pids 0 ask for none"
@@ -71,7 +71,7 @@ var registry = []refusal{
 	{re(`unauthorized|authentication required|no basic auth credentials|403 Forbidden`), "{did}: its registry wants a login", "run docker login and docker pull first"},
 	{re(`lookup ([^ :]+)(?: on \S+)?: `), "{did}: the name $1 cannot be resolved by the daemon's machine", hintNetwork},
 	{re(`x509: |tls: |server gave HTTP response to HTTPS client`), "{did}: the daemon does not trust its registry's certificate, or the registry has none", "add its CA below /etc/docker/certs.d, or list it under insecure-registries in daemon.json, on the daemon's machine"},
-	{re(`proxyconnect`), "{did}: the daemon's proxy does not answer", "correct the proxy of the docker service (docker info names it), or choose another image with --image"},
+	{re(`proxyconnect`), "{did}: the daemon's proxy does not answer", "correct the proxy of the docker service (docker info names it), or use an image that docker images lists"},
 	{re(`(?:Get|Head) "https?://([^/"]+)[^"]*": .*(?:refused|timeout|Timeout|canceled|unreachable|no route|reset|deadline|EOF)`), "{did}: the registry $1 does not answer the daemon", hintNetwork},
 }
 
