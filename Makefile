@@ -28,8 +28,9 @@ build: agents ## build bin/dockerbox with the agents embedded
 agents: ## build the static in-container agents for linux/amd64 and linux/arm64
 	$(STEP) 'build the in-container agents' scripts/build-agent
 
-image: docker ## build dockerbox/terminal:latest unless it is up to date
-	$(STEP) 'build the sandbox image' scripts/build-image
+image: docker build ## build dockerbox/desktop:latest unless it is up to date
+	$(STEP) 'make the Debian base' scripts/build-base
+	$(STEP) 'build the sandbox image' bin/dockerbox image build
 
 docker: ## make a Docker daemon reachable, installing and starting one as root where there is none
 	$(STEP) 'reach a Docker daemon' scripts/setup-docker
@@ -52,7 +53,8 @@ test: ## check, then integration: everything
 	$(STEP) 'make check' $(MAKE) check
 	$(STEP) 'make integration' $(MAKE) integration
 
-test-all: test ## test, and a minute of each fuzz target
+test-all: test ## test, the image's size, and a minute of each fuzz target
+	$(STEP) 'measure the sandbox image' scripts/show-layers --compressed
 	$(STEP) 'fuzz each target for 60 s' scripts/fuzz 60
 
 bench: docker build image hermes-venv ## execute("true") through real Hermes: dockerbox against the built-in backends

@@ -17,9 +17,6 @@ const (
 	UpstreamBase = "debian:trixie-slim"
 )
 
-// TerminalTag is the image of a sandbox that asks for none.
-const TerminalTag = "dockerbox/terminal:latest"
-
 // RecipeLabel carries the [Digest] an image was built from. Its change is what makes an image be built again.
 const RecipeLabel = "dev.dockerbox.image.recipe"
 

@@ -121,7 +121,7 @@ func TestDoctorSaysWhetherTheDiskLimitHolds(t *testing.T) {
 	}
 	// Elsewhere the daemon itself tells: it makes a container with a quota, or it does not.
 	name := freshName("quota")
-	made := exec.Command("docker", "create", "--name", name, "--storage-opt", "size=1g", "dockerbox/terminal:latest").Run() == nil
+	made := exec.Command("docker", "create", "--name", name, "--storage-opt", "size=1g", "dockerbox/desktop:latest").Run() == nil
 	if out, err := exec.Command("docker", "rm", "-f", name).CombinedOutput(); made && err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

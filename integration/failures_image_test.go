@@ -165,11 +165,11 @@ func imageRows() []badInput {
 		},
 		{
 			name: "a user that the image lacks", args: []string{"up", "--user", "nosuch", "{box}"},
-			status: 125, err: `the image dockerbox/terminal:latest has no user "nosuch"`, hint: "choose one of its users (--user, in Hermes terminal.backends.dockerbox.user), or a number up to 2147483647",
+			status: 125, err: `the image dockerbox/desktop:latest has no user "nosuch"`, hint: "choose one of its users (--user, in Hermes terminal.backends.dockerbox.user), or a number up to 2147483647",
 		},
 		{
 			name: "a group that the image lacks", args: []string{"up", "--user", "pn:nosuch", "{box}"},
-			status: 125, err: `the image dockerbox/terminal:latest has no group "nosuch"`, hint: "put one of its groups behind the colon, or a number up to 2147483647",
+			status: 125, err: `the image dockerbox/desktop:latest has no group "nosuch"`, hint: "put one of its groups behind the colon, or a number up to 2147483647",
 		},
 		{
 			name: "a host path that is missing", args: []string{"up", "-v", "{dir}/nothing:/x", "{box}"},

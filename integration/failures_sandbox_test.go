@@ -34,7 +34,7 @@ func taken(labels ...string) func(*testing.T, *failure) []string {
 		for _, label := range labels {
 			args = append(args, "--label", f.fill(label))
 		}
-		id := docker(t, append(args, "dockerbox/terminal:latest", "true")...)
+		id := docker(t, append(args, "dockerbox/desktop:latest", "true")...)
 		t.Cleanup(func() {
 			if out, err := exec.Command("docker", "rm", "-f", id).CombinedOutput(); err != nil {
 				t.Errorf("remove the container: %v\n%s", err, out)
@@ -47,12 +47,12 @@ func taken(labels ...string) func(*testing.T, *failure) []string {
 // withoutAgent is a container that says it is the row's sandbox and has no agent.
 func withoutAgent(t *testing.T, f *failure) []string {
 	t.Helper()
-	record, err := json.Marshal(map[string]any{"image": "dockerbox/terminal:latest", "user": "pn", "network": "none", "cpus": 0, "memory_mb": 0, "pids": 0, "shm_bytes": 0, "agent": "none"})
+	record, err := json.Marshal(map[string]any{"image": "dockerbox/desktop:latest", "user": "pn", "network": "none", "cpus": 0, "memory_mb": 0, "pids": 0, "shm_bytes": 0, "agent": "none"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	docker(t, "run", "-d", "--name", f.fill("{container}"), "--network", "none", "--label", "dev.dockerbox.name="+f.box,
-		"--label", "dev.dockerbox.profile=", "--label", "dev.dockerbox.config="+string(record), "dockerbox/terminal:latest", "sleep", "3600")
+		"--label", "dev.dockerbox.profile=", "--label", "dev.dockerbox.config="+string(record), "dockerbox/desktop:latest", "sleep", "3600")
 	t.Cleanup(func() {
 		if out, err := exec.Command("docker", "rm", "-f", f.fill("{container}")).CombinedOutput(); err != nil {
 			t.Errorf("remove the container: %v\n%s", err, out)
@@ -160,7 +160,7 @@ func livingRows() []badInput {
 				t.Helper()
 				made()(t, f)
 				user := f.box + "-user"
-				docker(t, "create", "--name", user, "--network", "none", "-v", f.fill("{volume}")+":/x", "dockerbox/terminal:latest", "true")
+				docker(t, "create", "--name", user, "--network", "none", "-v", f.fill("{volume}")+":/x", "dockerbox/desktop:latest", "true")
 				t.Cleanup(func() {
 					if out, err := exec.Command("docker", "rm", "-f", user).CombinedOutput(); err != nil {
 						t.Errorf("remove the container: %v\n%s", err, out)

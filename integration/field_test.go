@@ -430,7 +430,7 @@ func onImage(t *testing.T, shm int64, lines ...string) contract.Environment {
 	tag := freshName("field-image")
 	build := exec.CommandContext(t.Context(), "docker", "build", "-q", "-t", tag, "-")
 	build.Env = append(os.Environ(), "DOCKER_BUILDKIT=0") // Debian's docker.io has no other builder
-	build.Stdin = strings.NewReader("FROM dockerbox/terminal:latest\n" + strings.Join(lines, "\n") + "\n")
+	build.Stdin = strings.NewReader("FROM dockerbox/desktop:latest\n" + strings.Join(lines, "\n") + "\n")
 	if got := programme(t, build); got.status != 0 {
 		t.Fatalf("build: %+v", got)
 	}

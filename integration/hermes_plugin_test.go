@@ -52,7 +52,7 @@ func TestHermesDoctorShowsTheBackend(t *testing.T) {
 	home.run(time.Minute, home.hermesCLI(), "config", "set", "terminal.backend", "dockerbox")
 	report := home.run(2*time.Minute, home.python, "-c", "import os; os.environ['TERMINAL_ENV'] = 'dockerbox'\n"+
 		"from hermes_cli.doctor_tools import _check_plugin_backend\nissues = []\n_check_plugin_backend('dockerbox', issues)\nassert not issues, issues")
-	for _, part := range []string{home.dockerbox, "dockerbox plugin install", "✓ dockerbox daemon (version ", "✓ dockerbox image (dockerbox/terminal:latest", "after 0.22.2"} {
+	for _, part := range []string{home.dockerbox, "dockerbox plugin install", "✓ dockerbox daemon (version ", "✓ dockerbox image (dockerbox/desktop:latest", "after 0.22.2"} {
 		if !strings.Contains(report, part) {
 			t.Errorf("the report lacks %q:\n%s", part, report)
 		}

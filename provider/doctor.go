@@ -121,7 +121,7 @@ func (p *Provider) look(ctx context.Context) findings {
 	} else {
 		f.info = &info
 	}
-	if found, err := p.engine.Image(ctx, image.TerminalTag); err != nil {
+	if found, err := p.engine.Image(ctx, image.DefaultTag); err != nil {
 		f.imageErr = err
 	} else {
 		f.image = &found

@@ -33,7 +33,7 @@ func (c cgroup) String() string {
 func well(t *testing.T) *enginetest.Engine {
 	t.Helper()
 	e := newEngine(t)
-	e.AddImage(image.TerminalTag)
+	e.AddImage(image.DefaultTag)
 	e.Programs(func([]string) string { return asked.String() })
 	return e
 }
@@ -75,7 +75,7 @@ func TestDoctorRows(t *testing.T) {
 	}{
 		"all is well": {want: map[string]string{
 			"daemon": "ok version 20.10 answers at memory://", "API version": "ok 1.41", "engine": "ok Docker 20.10", "seccomp": "ok default",
-			"image": "ok " + image.TerminalTag, "memory limit": "ok 64 MB", "CPU limit": "ok 0.5 cores", "process limit": "ok 64 processes",
+			"image": "ok " + image.DefaultTag, "memory limit": "ok 64 MB", "CPU limit": "ok 0.5 cores", "process limit": "ok 64 processes",
 			"user namespaces": "ok 96365", "sandboxes": "ok 0, of which 0 running", "disk limit": "warn not enforced|overlay2 on extfs|pquota",
 		}},
 		"no daemon": {
@@ -161,16 +161,16 @@ func TestDoctorRows(t *testing.T) {
 		"btrfs":                   {describe: func(i *system.Info) { i.Driver, i.DriverStatus = "btrfs", nil }, want: map[string]string{"disk limit": "ok btrfs takes it"}},
 		"the store of containerd": {describe: func(i *system.Info) { i.Driver, i.DriverStatus = "overlayfs", nil }, want: map[string]string{"disk limit": "warn overlayfs has no quotas"}},
 		"no image": {
-			engine: func(e *enginetest.Engine) { e.RemoveImage(image.TerminalTag) }, rows: without("container", "user namespaces"),
+			engine: func(e *enginetest.Engine) { e.RemoveImage(image.DefaultTag) }, rows: without("container", "user namespaces"),
 			want: map[string]string{"image": "fail not on this daemon|make image", "memory limit": "ok not tried", "CPU limit": "ok not tried", "process limit": "ok not tried"},
 		},
 		"no image and no limits": {
-			engine: func(e *enginetest.Engine) { e.RemoveImage(image.TerminalTag) }, rows: without("container", "user namespaces"),
+			engine: func(e *enginetest.Engine) { e.RemoveImage(image.DefaultTag) }, rows: without("container", "user namespaces"),
 			describe: func(i *system.Info) { i.PidsLimit = false },
 			want:     map[string]string{"image": "fail", "memory limit": "ok not tried", "CPU limit": "ok not tried", "process limit": "warn not enforced|by what the daemon says"},
 		},
 		"no image on xfs": {
-			engine: func(e *enginetest.Engine) { e.RemoveImage(image.TerminalTag) }, rows: without("container", "user namespaces"),
+			engine: func(e *enginetest.Engine) { e.RemoveImage(image.DefaultTag) }, rows: without("container", "user namespaces"),
 			describe: func(i *system.Info) { i.DriverStatus = [][2]string{{"Backing Filesystem", "xfs"}} },
 			want:     map[string]string{"image": "fail", "disk limit": "ok not tried"},
 		},
@@ -263,7 +263,7 @@ func TestDoctorNamesSandboxesOfAnotherVersion(t *testing.T) {
 	p := newProvider(t, e)
 	add := func(name, record string) {
 		labels := map[string]string{"dev.dockerbox.name": name, "dev.dockerbox.profile": "work", "dev.dockerbox.config": record}
-		if err := e.AddForeign(t.Context(), name, image.TerminalTag, labels); err != nil {
+		if err := e.AddForeign(t.Context(), name, image.DefaultTag, labels); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -295,11 +295,11 @@ func TestDoctorLeavesNothingWhenGivenUp(t *testing.T) {
 func TestDoctorSweepsHelpers(t *testing.T) {
 	e := well(t)
 	for _, name := range []string{"left", "works"} {
-		if err := e.AddForeign(t.Context(), name, image.TerminalTag, map[string]string{"dev.dockerbox.kind": "helper"}); err != nil {
+		if err := e.AddForeign(t.Context(), name, image.DefaultTag, map[string]string{"dev.dockerbox.kind": "helper"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := e.AddForeign(t.Context(), "foreign", image.TerminalTag, nil); err != nil {
+	if err := e.AddForeign(t.Context(), "foreign", image.DefaultTag, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := e.Start(t.Context(), "works"); err != nil {
@@ -358,7 +358,7 @@ func TestProbe(t *testing.T) {
 		"no daemon":     {func(e *enginetest.Engine) { e.Down(true) }, contract.Unavailable, "does not answer"},
 		"no permission": {func(e *enginetest.Engine) { e.Fail(enginetest.OpPing, errBad) }, contract.Unavailable, "bad day|better one"},
 		"an old daemon": {func(e *enginetest.Engine) { e.DescribeVersion(types.Version{APIVersion: "1.40"}) }, contract.Unavailable, "older than 1.41"},
-		"no image":      {func(e *enginetest.Engine) { e.RemoveImage(image.TerminalTag) }, contract.NeedsSetup, image.TerminalTag + " is not built|make image"},
+		"no image":      {func(e *enginetest.Engine) { e.RemoveImage(image.DefaultTag) }, contract.NeedsSetup, image.DefaultTag + " is not built|make image"},
 		"a daemon that goes meanwhile": {
 			func(e *enginetest.Engine) { e.Fail(enginetest.OpImage, errBad) }, contract.Unavailable, "bad day|better one",
 		},

@@ -108,11 +108,11 @@ func seccompRow(f findings) verdict {
 func imageRow(f findings) verdict {
 	switch {
 	case errors.Is(f.imageErr, engine.ErrNotFound):
-		return fail("the image "+image.TerminalTag+" is not on this daemon", "make image in the dockerbox repository builds it; or choose another image")
+		return fail("the image "+image.DefaultTag+" is not on this daemon", "make image in the dockerbox repository builds it; or choose another image")
 	case f.imageErr != nil:
 		return failed(f.imageErr)
 	}
-	detail := image.TerminalTag
+	detail := image.DefaultTag
 	if f.image.Config != nil {
 		if version := f.image.Config.Labels[ocispec.AnnotationVersion]; version != "" {
 			detail += " " + version

@@ -187,7 +187,7 @@ func TestAMissingImage(t *testing.T) {
 	pulls := e.Calls(enginetest.OpPull)
 	cfg.Name, cfg.Image = "own", "" // the default image is built, never pulled
 	_, err = p.CreateEnvironment(t.Context(), cfg, "")
-	backendError(t, err, "dockerbox/terminal", "make image")
+	backendError(t, err, "dockerbox/desktop", "make image")
 	if n := e.Calls(enginetest.OpPull) - pulls; n != 0 {
 		t.Errorf("%d pulls of an image that is nobody's but ours", n)
 	}

@@ -180,7 +180,7 @@ func localOnly(ref string) bool { return strings.HasPrefix(ref, "dockerbox/") }
 func (p *Provider) pull(ctx context.Context, ref string) error {
 	if localOnly(ref) {
 		hint := "build it first, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
-		if ref == image.TerminalTag {
+		if ref == image.DefaultTag {
 			hint = "make image builds it, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
 		}
 		return &contract.BackendError{Reason: "the image " + ref + " is not on this daemon", Hint: hint, Err: engine.ErrNotFound}

@@ -141,11 +141,11 @@ func (p *Provider) Probe(ctx context.Context) contract.Health {
 	if err != nil {
 		return health(contract.Unavailable, err)
 	}
-	switch _, err := p.engine.Image(ctx, image.TerminalTag); {
+	switch _, err := p.engine.Image(ctx, image.DefaultTag); {
 	case errors.Is(err, engine.ErrNotFound):
 		return contract.Health{
 			Status: contract.NeedsSetup,
-			Detail: "the daemon answers, but the image " + image.TerminalTag + " is not built yet",
+			Detail: "the daemon answers, but the image " + image.DefaultTag + " is not built yet",
 			Hint:   "run make image in the dockerbox repository, or choose another image",
 		}
 	case err != nil:
@@ -160,7 +160,7 @@ func (p *Provider) CreateEnvironment(ctx context.Context, cfg contract.Config, c
 		return nil, faults
 	}
 	if cfg.Image == "" {
-		cfg.Image = image.TerminalTag
+		cfg.Image = image.DefaultTag
 	}
 	var err error
 	if cfg.Mounts, err = ownHome(cfg.Mounts); err != nil {

@@ -26,7 +26,7 @@ func TestSpecsMatchTheirGoldenFiles(t *testing.T) {
 		owner: "me@here", version: "1.2.3", created: time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC),
 	}
 	base := contract.Defaults()
-	base.Image = "dockerbox/terminal:latest"
+	base.Image = "dockerbox/desktop:latest"
 	with := func(change func(*contract.Config, *facts)) func() (contract.Config, facts) {
 		return func() (contract.Config, facts) {
 			cfg, f := base, f

@@ -17,13 +17,13 @@ func TestTable(t *testing.T) {
 	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
 	var out bytes.Buffer
 	err := printTable(&out, []provider.Sandbox{
-		{Name: "default", ID: strings.Repeat("0123456789abcdef", 4), Image: "dockerbox/terminal:latest", User: "pn", State: "running", Created: now.Add(-90 * time.Minute)},
+		{Name: "default", ID: strings.Repeat("0123456789abcdef", 4), Image: "dockerbox/desktop:latest", User: "pn", State: "running", Created: now.Add(-90 * time.Minute)},
 		{Name: "t", Profile: "work", ID: "short", Image: "i", User: "0", State: "exited", Created: now.Add(time.Second)},
 	}, now)
 	want := "" +
-		"NAME      ID             IMAGE                       USER   STATE     CREATED\n" +
-		"default   0123456789ab   dockerbox/terminal:latest   pn     running   2 hours ago\n" +
-		"work/t    short          i                           0      exited    Less than a second ago\n"
+		"NAME      ID             IMAGE                      USER   STATE     CREATED\n" +
+		"default   0123456789ab   dockerbox/desktop:latest   pn     running   2 hours ago\n" +
+		"work/t    short          i                          0      exited    Less than a second ago\n"
 	if diff := cmp.Diff(want, out.String()); err != nil || diff != "" {
 		t.Fatalf("%v\n%s", err, diff)
 	}

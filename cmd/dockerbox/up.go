@@ -65,7 +65,7 @@ the home of the account takes the place of the volume that keeps the home.`,
 func (o *upOptions) flags() *pflag.FlagSet {
 	d := contract.Defaults()
 	f := pflag.NewFlagSet("up", pflag.ContinueOnError)
-	f.StringVar(&o.image, "image", "", "image `REF` to start from (default the dockerbox terminal image)")
+	f.StringVar(&o.image, "image", "", "image `REF` to start from (default the dockerbox image)")
 	f.StringVar(&o.user, "user", "", "`ACCOUNT` commands run as, name or number with optional :group (default the image's)")
 	f.Float64Var(&o.cpus, "cpus", d.CPUs, "`NUMBER` of cores it may use, 0 = no limit")
 	f.StringVar(&o.memory, "memory", units.CustomSize("%.4g%s", float64(d.MemoryMB), 1024, []string{"m", "g"}), "memory limit, `SIZE` such as 512m or 5g, plain = bytes, 0 = no limit")

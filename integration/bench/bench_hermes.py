@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-IMAGE = "dockerbox/terminal:latest"
+IMAGE = "dockerbox/desktop:latest"
 SANDBOX = "t-bench"
 
 

@@ -136,7 +136,7 @@ ROWS = [
     ),
     Row(
         "no such user",
-        'the image dockerbox/terminal:latest has no user "nosuch"',
+        'the image dockerbox/desktop:latest has no user "nosuch"',
         "choose one of its users (--user, in Hermes terminal.backends.dockerbox.user), or a number up to 2147483647",
         own(user="nosuch"),
     ),
@@ -288,7 +288,7 @@ class LivingTest(Case):
             name = docker("inspect", "-f", "{{.Name}}", env._container_id).removeprefix("/")
             env.cleanup()
         dockerbox("rm", "-f", BOX)
-        docker("create", "--name", name, "--network", "none", "dockerbox/terminal:latest", "true")
+        docker("create", "--name", name, "--network", "none", "dockerbox/desktop:latest", "true")
         self.addCleanup(docker, "rm", "-f", name)
         self.refused(
             Row(

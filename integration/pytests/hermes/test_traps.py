@@ -131,7 +131,7 @@ class SettingsTest(HermesCase):
 
     def test_the_image_argument_of_the_host_is_not_used(self):
         env = make(image="nikolaik/python-nodejs:python3.13-nodejs26")
-        self.assertEqual(docker("inspect", "-f", "{{.Config.Image}}", env._container_id), "dockerbox/terminal:latest")
+        self.assertEqual(docker("inspect", "-f", "{{.Config.Image}}", env._container_id), "dockerbox/desktop:latest")
 
 
 class ProbeTest(HermesCase):
