@@ -19,12 +19,12 @@ import (
 func newImage(std streams, open opener) *cobra.Command {
 	c := &cobra.Command{
 		Use:         "image",
-		Short:       "Build the sandbox image",
+		Short:       "Build the sandbox image, or hold one to what sandboxes need",
 		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitOK + "\n" + exitUsage},
 		RunE:        func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
-	c.AddCommand(newImageBuild(std, open))
+	c.AddCommand(newImageBuild(std, open), newImageVerify(std, open))
 	return c
 }
 
