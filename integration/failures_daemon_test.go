@@ -234,11 +234,20 @@ func daemonRows() []badInput {
 		{
 			name: "ssh to nowhere", args: []string{"ps"}, environ: []string{"DOCKER_HOST=ssh://me@nowhere:2222", "PATH={dir}/bin:/usr/bin:/bin"},
 			prepare: func(t *testing.T, f *failure) []string {
-				f.write(t, "bin/ssh", "#!/bin/sh\necho 'ssh: connect to host nowhere port 2222: Connection refused' >&2\nexit 255\n", 0o755)
+				f.write(t, "bin/ssh", "#!/bin/sh\nread -r request\necho 'ssh: connect to host nowhere port 2222: Connection refused' >&2\nexit 255\n", 0o755)
 				return nil
 			},
 			status: 125, err: `the docker daemon at ssh://me@nowhere:2222 cannot be reached; ssh says "ssh: connect to host nowhere port 2222: Connection refused"`,
 			hint: "see whether ssh -p 2222 me@nowhere docker version works, or point DOCKER_HOST or --context at the right one",
+		},
+		{
+			name: "ssh that says nothing", args: []string{"ps"}, environ: []string{"DOCKER_HOST=ssh://nowhere", "PATH={dir}/bin:/usr/bin:/bin"},
+			prepare: func(t *testing.T, f *failure) []string {
+				f.write(t, "bin/ssh", "#!/bin/sh\nexit 255\n", 0o755)
+				return nil
+			},
+			status: 125, err: "the docker daemon at ssh://nowhere cannot be reached: ssh ended at once",
+			hint: "see whether ssh nowhere docker version works, or point DOCKER_HOST or --context at the right one",
 		},
 		{
 			name: "no ssh", args: []string{"ps"}, environ: []string{"DOCKER_HOST=ssh://nowhere", "PATH={dir}/tmp"},

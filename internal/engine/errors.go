@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"net/url"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
@@ -108,6 +109,8 @@ func (e *Engine) unreachable(did string, err error) error {
 		b.Hint = "install an ssh client, or point DOCKER_HOST or --context at the right daemon"
 	case ssh && said != "":
 		b.Reason = fmt.Sprintf("the docker daemon at %s cannot be reached; ssh says %q", e.target.host, oneLine(said))
+	case scheme == "ssh" && (ssh || cutOff(err) || errors.Is(err, os.ErrClosed)): // it may end before anybody reads what it says
+		b.Reason = "the docker daemon at " + e.target.host + " cannot be reached: ssh ended at once"
 	case errors.As(err, &lookup):
 		b.Reason = fmt.Sprintf("there is no machine of the name %s, where the docker daemon should be", lookup.Name)
 	case strings.Contains(text, "malformed HTTP"), strings.Contains(text, "gave HTTP response to HTTPS client"):
@@ -126,7 +129,8 @@ func (e *Engine) unreachable(did string, err error) error {
 
 // cutOff reports whether err is the end of a connection in the middle of an answer.
 func cutOff(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) ||
+		strings.Contains(err.Error(), "server closed idle connection") // net/http has no value for it
 }
 
 var certificates = regexp.MustCompile(`x509: |tls: `)
