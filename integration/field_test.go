@@ -363,7 +363,7 @@ func TestFieldImages(t *testing.T) {
 		}
 	})
 	t.Run("row30 a full /tmp", func(t *testing.T) {
-		env := onImage(t, 1<<20, "USER root", "RUN rmdir /tmp && ln -s /dev/shm /tmp", "USER pn")
+		env := onImage(t, 1<<20, "USER root", "RUN rm -rf /tmp && ln -s /dev/shm /tmp", "USER pn")
 		wants(t, env, "head -c 2000000 /dev/zero >/tmp/fill 2>/dev/null; echo x 2>&1 >/tmp/more | grep -o 'No space left'", "No space left\n")
 		wants(t, env, "cd /usr; export A=1; f() { echo in f; }", "")
 		wants(t, env, `pwd; echo "$A"; f`, "/usr\n1\nin f\n")

@@ -81,6 +81,14 @@ func TestAnImageThatIsUpToDateCostsNothing(t *testing.T) {
 
 // A person who presses Ctrl-C wants the build gone: its container, and what the steps before have left.
 func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
+	for _, moment := range []string{"step 1 of", "COPY files/etc", "RUN : the screen"} {
+		t.Run(moment, func(t *testing.T) { interruptBuild(t, moment) })
+	}
+}
+
+// interruptBuild presses Ctrl-C once the build says moment.
+func interruptBuild(t *testing.T, moment string) {
+	t.Helper()
 	tag := "dockerbox-test/" + freshName("cancel")
 	// A step's container; those of builds that others started before are not ours to judge.
 	steps := func() []string {
@@ -102,7 +110,7 @@ func TestAnInterruptedBuildLeavesNothing(t *testing.T) {
 	var said []string
 	for lines := bufio.NewScanner(stderr); lines.Scan(); {
 		said = append(said, lines.Text())
-		if strings.Contains(lines.Text(), "RUN : the screen") {
+		if strings.Contains(lines.Text(), moment) {
 			if err := command.Process.Signal(syscall.SIGINT); err != nil {
 				t.Fatal(err)
 			}
@@ -143,7 +151,7 @@ func TestABuildThatFailsSaysWhy(t *testing.T) {
 	})
 	build := exec.CommandContext(t.Context(), "docker", "build", "--quiet", "--tag", base, "-")
 	build.Env = append(os.Environ(), "DOCKER_BUILDKIT=0")
-	build.Stdin = strings.NewReader("FROM " + image.BaseTag + "\nRUN printf '#!/bin/sh\\necho one; echo two; echo three >&2; printf \"E: no \\\\033[1mluck\" >&2; exit 42\\n' > /usr/bin/apt-get\n")
+	build.Stdin = strings.NewReader("FROM " + image.BaseTag + "\nRUN printf '#!/bin/sh\\nprintf \"one\\\\ntwo\\\\nthree\\\\nE: no \\\\033[1mluck\"; exit 42\\n' > /usr/bin/apt-get\n")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("make the base: %v\n%s", err, out)
 	}

@@ -75,6 +75,7 @@ func (p *Provider) BuildImage(ctx context.Context, order ImageBuild) (BuiltImage
 		return built, err
 	}
 	built.Built = true
+	ctx = context.WithoutCancel(ctx) // what is left takes a moment, and the image is there
 	made, err := p.engine.Image(ctx, built.ID)
 	if err != nil {
 		return built, err

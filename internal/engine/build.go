@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -55,8 +56,11 @@ func (e *Engine) Build(ctx context.Context, r Recipe, report func(BuildProgress)
 		args[name] = &value
 	}
 	did := "building " + r.Tag
-	l := buildLog{report: report}
-	response, err := e.api.ImageBuild(ctx, bytes.NewReader(r.Context), build.ImageBuildOptions{
+	reading, hangUp := context.WithCancel(context.WithoutCancel(ctx))
+	defer hangUp()
+	l := buildLog{report: report, hangUp: hangUp}
+	defer context.AfterFunc(ctx, l.stop)()
+	response, err := e.api.ImageBuild(reading, bytes.NewReader(r.Context), build.ImageBuildOptions{
 		Version: build.BuilderV1, Dockerfile: r.Dockerfile, Tags: []string{r.Tag}, BuildArgs: args, Labels: r.Labels,
 		NoCache: r.NoCache, Remove: true, ForceRemove: true,
 	})
@@ -71,12 +75,11 @@ func (e *Engine) Build(ctx context.Context, r Recipe, report func(BuildProgress)
 		return "", &contract.BackendError{Reason: did + ": the daemon names no image", Hint: "see whether docker build works there"}
 	case err == nil:
 		last := len(l.stages) - 1
-		return l.stages[last], e.discard(ctx, before, l.stages[:last], false)
+		return l.stages[last], e.discard(ctx, before, l.stages[:last])
 	case errors.As(err, &step):
 		return "", step.explain(did)
 	case ctx.Err() != nil:
-		// The daemon notices by itself that nobody reads any more, and then ends the step's container.
-		return "", errors.Join(e.explain(did, ctx.Err()), e.discard(context.WithoutCancel(ctx), before, l.made, true))
+		return "", errors.Join(e.explain(did, ctx.Err()), e.clear(context.WithoutCancel(ctx), before, &l))
 	default:
 		return "", e.explain(did, err)
 	}
@@ -95,42 +98,47 @@ func (e *Engine) untagged(ctx context.Context) (map[string]bool, error) {
 	return ids, nil
 }
 
-// discard removes those of the images a build made, given by their ids or their beginnings, that are new and without a name or a use. With
-// wait set it takes into account that the daemon needs a moment to end the container of a step.
-func (e *Engine) discard(ctx context.Context, before map[string]bool, made []string, wait bool) error {
+// clear waits until the daemon has noticed that nobody reads any more and has ended the container of the step, and then removes the images
+// that the steps before have made.
+func (e *Engine) clear(ctx context.Context, before map[string]bool, l *buildLog) error {
 	const (
 		patience = 20 * time.Second
-		pause    = 100 * time.Millisecond
+		pause    = 50 * time.Millisecond
 	)
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	again := time.NewTicker(pause)
 	defer again.Stop()
-	for {
-		now, err := e.untagged(ctx)
-		if err != nil {
+	for l.container != "" {
+		if _, err := e.Inspect(ctx, l.container); errors.Is(err, ErrNotFound) {
+			break
+		} else if err != nil {
 			return err
-		}
-		busy := false
-		for _, id := range slices.Sorted(maps.Keys(now)) {
-			if before[id] || !slices.ContainsFunc(made, func(m string) bool { return sameImage(id, m) }) {
-				continue
-			}
-			if err := e.DeleteImage(ctx, id); errors.Is(err, ErrConflict) {
-				busy = true
-			} else if err != nil && !errors.Is(err, ErrNotFound) {
-				return err
-			}
-		}
-		if !busy || !wait {
-			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return &contract.BackendError{Reason: "the build's last container does not end", Hint: "docker ps shows it; docker image prune removes what it leaves"}
+			return &contract.BackendError{Reason: "container " + l.container + " of the build does not end", Hint: "docker rm -f " + l.container + " ends it"}
 		case <-again.C:
 		}
 	}
+	return e.discard(ctx, before, l.made)
+}
+
+// discard removes those of the images a build made, given by their ids or their beginnings, that are new and without a name or a use.
+func (e *Engine) discard(ctx context.Context, before map[string]bool, made []string) error {
+	now, err := e.untagged(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		if before[id] || !slices.ContainsFunc(made, func(m string) bool { return sameImage(id, m) }) {
+			continue
+		}
+		if err := e.DeleteImage(ctx, id); err != nil && !errors.Is(err, ErrConflict) && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
+	return nil
 }
 
 // sameImage reports whether a build's log means id, in full or shortened.
@@ -157,6 +165,34 @@ type buildLog struct {
 	made   []string // ids of images the build made, shortened by the daemon
 	cached bool     // the next id is of an image that was there
 	stages []string // ids of the images that the stages ended with
+
+	// A build ends when its reader hangs up. It must do so while a command runs, which is then not finished. Before its container has a name
+	// the daemon would make one that nobody knows of, and in any other step an image.
+	hangUp    func()
+	mu        sync.Mutex
+	stopping  bool
+	container string // the one the step's command runs in
+}
+
+// stop ends the build, now or when the next command runs. It is called from another goroutine.
+func (l *buildLog) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stopping = true; l.container != "" {
+		l.hangUp()
+		return
+	}
+	const patience = 10 * time.Second // a daemon that says nothing is not waited for
+	time.AfterFunc(patience, l.hangUp)
+}
+
+// runsIn takes note of the step's container; empty when it has ended.
+func (l *buildLog) runsIn(container string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.container = container; container != "" && l.stopping {
+		l.hangUp()
+	}
 }
 
 // stepError is a step that failed.
@@ -245,6 +281,7 @@ func (l *buildLog) take(text string) {
 // How the daemon begins lines of its own.
 const (
 	arrow    = " ---> "
+	running  = "Running in "
 	removing = "Removing intermediate container "
 )
 
@@ -255,6 +292,7 @@ func (l *buildLog) line(line string) {
 		_, instruction, _ := strings.Cut(line, " : ")
 		next.Instruction = printable(instruction)
 		l.at, l.words, l.cached = next, nil, false
+		l.runsIn("")
 		l.tell("")
 		return
 	}
@@ -268,7 +306,13 @@ func (l *buildLog) line(line string) {
 			l.made = append(l.made, id)
 		}
 		return
-	case isArrow && strings.HasPrefix(id, "Running in "), strings.HasPrefix(line, removing):
+	case isArrow && strings.HasPrefix(id, running):
+		if strings.HasPrefix(l.at.Instruction, "RUN ") { // Docker has one for every other step, too, and runs nothing in it
+			l.runsIn(strings.TrimPrefix(id, running))
+		}
+		return
+	case strings.HasPrefix(line, removing):
+		l.runsIn("")
 		return
 	}
 	const kept, longest = 3, 300

@@ -62,6 +62,41 @@ func TestBuildLogTellsStepsAndWhatWasMade(t *testing.T) {
 	}
 }
 
+// The reader hangs up only where it knows which container the daemon will end.
+func TestABuildIsStoppedWhenItsContainerIsKnown(t *testing.T) {
+	hungUp := 0
+	l := buildLog{hangUp: func() { hungUp++ }}
+	for _, step := range []struct {
+		line string
+		want int
+	}{
+		{"Step 1/3 : FROM base", 0}, {" ---> b4a19574d688", 0}, {"Step 2/3 : ENV A=1", 0}, {" ---> Running in 0bc91234567a", 0}, {"Step 2/3 : RUN one", 0}, {" ---> Using cache", 0}, {" ---> aaaaaaaaaaaa", 0},
+		{"Step 3/3 : RUN two", 0}, {" ---> Running in 7abc91234567", 1},
+	} {
+		if step.line == " ---> b4a19574d688" {
+			l.stop()
+		}
+		l.line(step.line)
+		if hungUp != step.want {
+			t.Errorf("after %q: %d", step.line, hungUp)
+		}
+	}
+	if l.container != "7abc91234567" {
+		t.Errorf("the container is %q", l.container)
+	}
+	hungUp = 0
+	l = buildLog{hangUp: func() { hungUp++ }}
+	l.line("Step 3/3 : RUN two")
+	l.line(" ---> Running in 7abc91234567")
+	if l.stop(); hungUp != 1 {
+		t.Error("a step that runs goes on")
+	}
+	l.line("Removing intermediate container 7abc91234567")
+	if l.container != "" {
+		t.Errorf("the container that has ended is %q", l.container)
+	}
+}
+
 func TestAFailedStepSaysItsLastWords(t *testing.T) {
 	run := "Step 2/9 : RUN apt-get update     && apt-get install -y everything there is and a lot of other things\n"
 	for name, test := range map[string]struct {
