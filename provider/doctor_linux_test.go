@@ -74,7 +74,7 @@ func TestDoctorRows(t *testing.T) {
 		want     map[string]string // row: status, and words of its detail and remedy separated by "|"
 	}{
 		"all is well": {want: map[string]string{
-			"daemon": "ok version 20.10 answers at memory://", "API version": "ok 1.41", "engine": "ok Docker 20.10", "seccomp": "ok default",
+			"daemon": "ok version 20.10 answers at memory://", "API version": "ok 1.41", "engine": "ok Docker 20.10", "seccomp": "ok dockerbox's profile",
 			"image": "ok " + image.DefaultTag, "memory limit": "ok 64 MB", "CPU limit": "ok 0.5 cores", "process limit": "ok 64 processes",
 			"user namespaces": "ok 96365", "sandboxes": "ok 0, of which 0 running", "disk limit": "warn not enforced|overlay2 on extfs|pquota",
 		}},
@@ -118,7 +118,7 @@ func TestDoctorRows(t *testing.T) {
 			},
 			inside: &cgroup{"memory 9223372036854771712", "quota -1\nperiod 100000", "pids max", "userns-max 1"},
 			want: map[string]string{
-				"engine": "ok rootless", "seccomp": "ok builtin", "memory limit": "warn not enforced|has no limit|rootless|version 2",
+				"engine": "ok rootless", "seccomp": "ok dockerbox's profile", "memory limit": "warn not enforced|has no limit|rootless|version 2",
 				"CPU limit": "warn not enforced|has no limit|version 2", "process limit": "warn not enforced|has no limit",
 			},
 		},
@@ -138,9 +138,9 @@ func TestDoctorRows(t *testing.T) {
 		"no seccomp":           {describe: func(i *system.Info) { i.SecurityOptions = nil }, want: map[string]string{"seccomp": "warn has no seccomp|SECCOMP_FILTER"}},
 		"seccomp unconfined": {
 			describe: func(i *system.Info) { i.SecurityOptions = []string{"garbage,", "name=seccomp,profile=unconfined"} },
-			want:     map[string]string{"seccomp": "warn unconfined|--seccomp-profile"},
+			want:     map[string]string{"seccomp": "ok stands in for the daemon's unconfined"},
 		},
-		"seccomp of an old daemon": {describe: func(i *system.Info) { i.SecurityOptions = []string{"seccomp"} }, want: map[string]string{"seccomp": "ok default"}},
+		"seccomp of an old daemon": {describe: func(i *system.Info) { i.SecurityOptions = []string{"seccomp"} }, want: map[string]string{"seccomp": "ok dockerbox's profile"}},
 		"no user namespaces":       {inside: &cgroup{asked.memory, asked.cpu, asked.pids, "userns-max 0"}, want: map[string]string{"user namespaces": "warn max_user_namespaces is 0|sysctl"}},
 		"user namespaces for root alone": {
 			inside: &cgroup{asked.memory, asked.cpu, asked.pids, "userns-max 9\nuserns-unprivileged 0"}, want: map[string]string{"user namespaces": "warn only root|sysctl"},
