@@ -145,7 +145,7 @@ func (p *Provider) setLimits(ctx context.Context, b *box, wants spec, diffs []st
 		b.record.CPUs, b.record.MemoryMB, b.record.PIDs = wants.record.CPUs, wants.record.MemoryMB, wants.record.PIDs
 		b.config = b.record.wanted(b.id)
 		return taken, nil
-	case errors.Is(err, engine.ErrNotFound):
+	case errors.Is(err, engine.ErrNotFound), errors.Is(err, engine.ErrConflict): // the latter: it is being removed
 		return changed, nil
 	}
 	if adapt && !errors.Is(err, engine.ErrUnreachable) && ctx.Err() == nil {

@@ -381,6 +381,12 @@ func TestLimitsThatCannotBeChanged(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	said(t, i, "memory is 5120 MB, wanted 256 MB", errBad.Reason)
+	// Somebody removes it just then: the next look tells whether it is there.
+	e.Fail(enginetest.OpUpdate, engine.ErrConflict)
+	if i := open(t, p, cfg).Info(); i.ContainerID != id || len(i.Warnings) > 0 {
+		t.Errorf("%+v, want %s with its new limits", i, id)
+	}
+	cfg.MemoryMB = 512
 	e.Before(enginetest.OpUpdate, func() {
 		if err := e.Vanish(id); err != nil {
 			t.Error(err)

@@ -3,6 +3,9 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -65,14 +68,35 @@ func (e *Engine) Ping(ctx context.Context) (string, error) {
 	}
 	e.api.NegotiateAPIVersionPing(ping)
 	version := e.api.ClientVersion()
-	if versions.LessThan(version, MinAPI) {
-		return version, &contract.BackendError{
-			Reason: "the docker daemon at " + e.target.host + " speaks API " + version + ", older than " + MinAPI,
-			Hint:   "upgrade the daemon to Docker 20.10 or later",
-		}
+	if err := e.usable(version, ping.APIVersion); err != nil {
+		return version, err
 	}
 	e.met.Store(true)
 	return version, nil
+}
+
+var apiVersion = regexp.MustCompile(`^v?\d+\.\d+$`)
+
+// usable says why the version in use will not do: that of a daemon, or the one that DOCKER_API_VERSION asks for.
+func (e *Engine) usable(version, daemons string) error {
+	asked := os.Getenv(client.EnvOverrideAPIVersion)
+	var reason string
+	switch {
+	case asked != "" && !apiVersion.MatchString(asked):
+		reason = fmt.Sprintf("%s is %.40q, which is no version", client.EnvOverrideAPIVersion, asked)
+	case asked != "" && versions.LessThan(version, MinAPI) && !versions.LessThan(daemons, MinAPI):
+		reason = fmt.Sprintf("%s is %s, older than %s, which dockerbox needs", client.EnvOverrideAPIVersion, version, MinAPI)
+	case asked != "" && versions.GreaterThan(version, daemons):
+		reason = fmt.Sprintf("%s is %s, and the docker daemon at %s speaks %s", client.EnvOverrideAPIVersion, version, e.target.host, daemons)
+	case versions.LessThan(version, MinAPI):
+		return &contract.BackendError{
+			Reason: "the docker daemon at " + e.target.host + " speaks API " + version + ", older than " + MinAPI,
+			Hint:   "upgrade the daemon to Docker 20.10 or later",
+		}
+	default:
+		return nil
+	}
+	return &contract.BackendError{Reason: reason, Hint: "unset DOCKER_API_VERSION: the version is agreed on with the daemon"}
 }
 
 // ready asks the daemon once for its version before anything else is asked: the client would do so too, but wait for ever for a daemon

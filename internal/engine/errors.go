@@ -69,7 +69,7 @@ func (e *Engine) explainBy(table []refusal, did string, err error) error {
 	switch {
 	case errdefs.IsNotFound(err):
 		b.Err, hint = errors.Join(ErrNotFound, err), hintObjects
-	case errdefs.IsConflict(err):
+	case errdefs.IsConflict(err), strings.Contains(err.Error(), "is marked for removal"): // which daemons call a fault of theirs
 		b.Err, hint = errors.Join(ErrConflict, err), "docker ps -a shows what is in the way"
 	case errdefs.IsInvalidArgument(err):
 		hint = "the daemon does not take that: correct what it names"

@@ -110,6 +110,24 @@ func TestFaultsBecomeSentences(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+	t.Run("a version that was asked for", func(t *testing.T) {
+		for version, want := range map[string]string{
+			"1.40": "DOCKER_API_VERSION is 1.40, older than 1.41, which dockerbox needs", "9.99": "DOCKER_API_VERSION is 9.99, and the docker daemon at HOST speaks 1.41",
+			"banana": `DOCKER_API_VERSION is "banana", which is no version`,
+		} {
+			t.Setenv("DOCKER_API_VERSION", version)
+			e := openAt(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.41") })
+			_, err := e.List(t.Context())
+			if b := asBackend(t, err); b.Reason != strings.ReplaceAll(want, "HOST", e.Address()) || !strings.Contains(b.Hint, "unset DOCKER_API_VERSION") {
+				t.Errorf("%s: %v", version, err)
+			}
+		}
+		t.Setenv("DOCKER_API_VERSION", "v1.41")
+		e := openAt(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.51") })
+		if version, err := e.Ping(t.Context()); version != "1.41" || err != nil {
+			t.Errorf("%s %v", version, err)
+		}
+	})
 	t.Run("no daemon at all", func(t *testing.T) {
 		e := openAt(t, func(http.ResponseWriter, *http.Request) {})
 		_, err := e.List(t.Context())

@@ -2,11 +2,12 @@ package engine
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
 // refusal is something daemons are known to say, in words that somebody who never saw them can act on. $1 and ${1} are the pattern's
-// groups, {did} is what was being done. A reason without {did} stands alone.
+// groups, {did} is what was being done, {… bytes} becomes a number of MB. A reason without {did} stands alone.
 type refusal struct {
 	says         *regexp.Regexp
 	reason, hint string
@@ -28,15 +29,19 @@ var refusals = []refusal{
 	// The machine.
 	{re(`no space left on device|disk quota exceeded`), "{did}: the daemon's machine has no space left", hintSpace},
 	{re(`read-only file system`), "{did}: the daemon's disk is read-only", "see its log (journalctl -k) for disk errors, and whether docker info answers"},
+	{re(`OCI runtime.*too many open files`), "{did}: the limit of open files is too low to start anything", "raise --ulimit nofile if the extra arguments have it, else LimitNOFILE of the docker service"},
 	{re(`too many open files`), "{did}: the daemon has too many files open", "stop containers that are not needed, or raise LimitNOFILE of the docker service"},
 	{re(`cannot allocate memory`), "{did}: the daemon's machine has no memory left", "stop what is not needed there, or raise a --memory that is very low"},
 
 	// Settings.
 	{re(`Range of CPUs is from 0\.01 to ([0-9]+)`), "the daemon's machine has $1 CPUs, fewer than were asked for", "choose at most $1 (--cpus, in Hermes terminal.container_cpu), or 0 for no limit"},
 	{re(`Minimum memory limit allowed is (\d+) ?MB`), "the daemon sets no memory limit below $1 MB", "choose at least ${1}m (--memory, in Hermes terminal.container_memory), or 0 for no limit"},
-	{re(`unable to set memory limit to \d+ \(current usage: (\d+)`), "more memory is in use in the sandbox, $1 bytes, than the new limit allows", hintInUse},
+	{re(`unable to set memory limit to \d+ \(current usage: (\d+)`), "more memory is in use in the sandbox, {$1 bytes}, than the new limit allows", hintInUse},
 	{re(`memory\.\S*limit_in_bytes\S*: device or resource busy`), "more memory is in use in the sandbox than the new limit allows", hintInUse},
 	{re(`(?i)memory limit should be smaller than already set memoryswap limit|memoryswap limit`), "{did}: the limits for memory and swap do not fit together", "leave memory-swap out of the extra arguments, or make it larger than the memory limit"},
+	{re(`memory limit can not be less than memory reservation limit`), "--memory-reservation is more than the memory limit", "make it less than --memory (in Hermes terminal.container_memory), or leave it out"},
+	{re(`open /proc/sys/(\S+): no such file`), "the kernel of the daemon's machine has no setting $1", "correct --sysctl, or leave it out"},
+	{re(`write /proc/sys/(\S+): `), "the kernel of the daemon's machine does not take the value for its setting $1", "correct --sysctl, or leave it out"},
 	{re(`(?i)unknown or invalid runtime name: (\S+)|unknown runtime specified (\S+)`), "the daemon has no container runtime $1$2", hintRuntime},
 	{re(`could not select device driver`), "the daemon's machine has no driver for the devices that --gpus asks for", "install the vendor's container toolkit there, or leave --gpus out"},
 	{re(`(?:gathering device information while adding custom device|adding device) "?([^" :]+)"?`), "there is no device $1 on the daemon's machine", "ls -l /dev on that machine shows those there are"},
@@ -46,12 +51,13 @@ var refusals = []refusal{
 	{re(`unknown capability: "?(?:CAP_)?(\w+)`), "there is no capability $1", "man 7 capabilities lists them, each with CAP_ in front"},
 	{re(`Requested (CPUs|memory nodes) are not available - requested (\S+), available: (\S+)`), "the daemon's machine has the $1 $3, and $2 was asked for", "correct --cpuset-cpus or --cpuset-mems, or leave it out"},
 	{re(`error looking up logging plugin (\S+):`), "the daemon has no log driver $1", "docker info lists its log drivers behind Log"},
+	{re(`failed to initialize logging driver: ([^\n]+)`), "the daemon cannot set the container's log up ($1)", "correct --log-driver and --log-opt, or leave them out"},
 	{re(`Unable to find group (\S+):`), "{did}: the image has no group $1", "name the group by its number, or choose one of the image's /etc/group"},
 
 	// Objects that are missing or in the way.
 	{re(`(?i)no such (container|image|volume): (\S+)`), "there is no $1 $2", "docker ps -a, docker images and docker volume ls show what there is"},
 	{re(`container name "/?([^"]+)" is already in use by container "?([0-9a-f]{12})`), "the container name $1 is taken by container $2", "docker rename or docker rm that container, or choose another sandbox name"},
-	{re(`removal of container \S+ is already in progress`), "{did}: somebody is removing it already", "wait until docker ps -a does not show it any more, then try again"},
+	{re(`removal of container \S+ is already in progress|is marked for removal`), "{did}: somebody is removing it already", "wait until docker ps -a does not show it any more, then try again"},
 	{re(`remove ([^ :]+): volume is in use - \[([0-9a-f]{12})`), "the volume $1 is in use by container $2", "docker rm that container if nobody needs it (docker ps -a shows it), then try again"},
 	{re(`image is being used by (running|stopped) container ([0-9a-f]{12})`), "{did}: container $2 uses it", "docker rm that container first"},
 
@@ -82,10 +88,23 @@ func known(table []refusal, did, text string) (reason, hint string, ok bool) {
 	for _, r := range table {
 		if at := r.says.FindStringSubmatchIndex(text); at != nil {
 			expand := func(template string) string { return string(r.says.ExpandString(nil, template, text, at)) }
-			return strings.ReplaceAll(expand(r.reason), "{did}", did), expand(r.hint), true
+			reason = bytesInBraces.ReplaceAllStringFunc(expand(r.reason), megabytes)
+			return strings.ReplaceAll(reason, "{did}", did), expand(r.hint), true
 		}
 	}
 	return "", "", false
+}
+
+var bytesInBraces = re(`\{\d+ bytes\}`)
+
+// megabytes writes "{N bytes}" in the unit that people give limits in, rounded up: what is in use must fit.
+func megabytes(braces string) string {
+	const mb = 1 << 20
+	n, err := strconv.ParseUint(strings.TrimSuffix(braces[1:], " bytes}"), 10, 64)
+	if err != nil { // beyond any machine
+		return braces[1 : len(braces)-1]
+	}
+	return strconv.FormatUint((n+mb-1)/mb, 10) + " MB"
 }
 
 // Cause is the last clause of a chain such as "a failed: b failed: no such file", with the one before it behind in brackets, which names

@@ -19,6 +19,17 @@ func TestWhatDaemonsSay(t *testing.T) {
 		reason, hintPart string
 	}{
 		{false, `write /var/lib/docker/tmp/x: no space left on device`, "creating container c: the daemon's machine has no space left", "docker system df"},
+		{false, `failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error loading seccomp filter into kernel: error patching filter: error creating scratch pipe: pipe2: too many open files: unknown`,
+			"creating container c: the limit of open files is too low to start anything", "--ulimit nofile"},
+		{false, `failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: open /proc/sys/net/ipv4/nope: no such file or directory: unknown`,
+			"the kernel of the daemon's machine has no setting net/ipv4/nope", "--sysctl"},
+		{false, `failed to create shim task: OCI runtime create failed: runc create failed: unable to start container process: error during container init: write /proc/sys/net/ipv4/ip_forward: invalid argument: unknown`,
+			"the kernel of the daemon's machine does not take the value for its setting net/ipv4/ip_forward", "--sysctl"},
+		{false, `failed to initialize logging driver: invalid size: 'x'`, "the daemon cannot set the container's log up (invalid size: 'x')", "--log-opt"},
+		{false, `failed to initialize logging driver: Unix syslog delivery error`, "the daemon cannot set the container's log up (Unix syslog delivery error)", "--log-driver"},
+		{false, `Minimum memory limit can not be less than memory reservation limit, see usage`, "--memory-reservation is more than the memory limit", "--memory"},
+		{false, `Cannot update container 985ba529c115: container is marked for removal and cannot be "update"`, "creating container c: somebody is removing it already", "docker ps -a"},
+		{false, `failed to write 4194305: write /sys/fs/cgroup/pids/docker/37/pids.max: invalid argument`, "creating container c: the daemon's machine could not set the sandbox's limits", "--pids 0"},
 		{false, `OCI runtime create failed: runc create failed: unable to start container process: error mounting "/x": read-only file system: unknown`, "creating container c: the daemon's disk is read-only", "docker info"},
 		{false, `accept: too many open files`, "creating container c: the daemon has too many files open", "LimitNOFILE"},
 		{false, `fork/exec /proc/self/exe: cannot allocate memory`, "creating container c: the daemon's machine has no memory left", "--memory"},
@@ -26,7 +37,7 @@ func TestWhatDaemonsSay(t *testing.T) {
 		{false, `Minimum memory limit allowed is 6MB`, "the daemon sets no memory limit below 6 MB", "6m"},
 		{false, `Memory limit should be smaller than already set memoryswap limit, update the memoryswap at the same time`, "creating container c: the limits for memory and swap do not fit together", "memory-swap"},
 		{false, `Cannot update container 97668f44e4a7: runc did not terminate successfully: exit status 1: unable to set memory limit to 67108864 (current usage: 109674496, peak usage: 111947776)
-: unknown`, "more memory is in use in the sandbox, 109674496 bytes, than the new limit allows", "--memory"},
+: unknown`, "more memory is in use in the sandbox, 105 MB, than the new limit allows", "--memory"},
 		{false, `Cannot update container 97668f44e4a7: failed to write 67108864: write /sys/fs/cgroup/memory/docker/9766/memory.limit_in_bytes: device or resource busy: unknown`,
 			"more memory is in use in the sandbox than the new limit allows", "--memory"},
 		{false, `unknown or invalid runtime name: runsc`, "the daemon has no container runtime runsc", "docker info"},
@@ -120,4 +131,12 @@ func asBackend(t *testing.T, err error) *contract.BackendError {
 		t.Fatalf("%T %v, want a BackendError", err, err)
 	}
 	return b
+}
+
+// The daemon answers 500 for an object that is going, where it means a conflict: whoever met it looks again.
+func TestWhatIsBeingRemovedIsAConflict(t *testing.T) {
+	err := (&Engine{}).explain("changing the limits of container c", errors.New(`Cannot update container 985b: container is marked for removal and cannot be "update"`))
+	if !errors.Is(err, ErrConflict) {
+		t.Errorf("%v is no conflict", err)
+	}
 }
