@@ -36,7 +36,7 @@ docker: ## make a Docker daemon reachable, installing and starting one as root w
 	$(STEP) 'reach a Docker daemon' scripts/setup-docker
 
 ##@ Test
-.PHONY: check test test-all integration bench fuzz
+.PHONY: check test test-all integration bench bench-desktop fuzz
 check: test-tools-present agents tools ## everything that needs no Docker
 	$(STEP) 'gofmt' scripts/format --check
 	$(STEP) 'go.mod and go.sum are tidy' go mod tidy -diff
@@ -57,8 +57,12 @@ test-all: test ## test, the image's size, and a minute of each fuzz target
 	$(STEP) 'measure the sandbox image' scripts/show-layers --compressed
 	$(STEP) 'fuzz each target for 60 s' scripts/fuzz 60
 
-bench: docker build image hermes-venv ## execute("true") through real Hermes: dockerbox against the built-in backends
+bench: docker build image hermes-venv ## execute("true") through real Hermes: dockerbox against the built-in backends; then bench-desktop
 	$(STEP) 'measure execute("true")' build/hermes/bin/python integration/bench/bench_hermes.py --dockerbox bin/dockerbox
+	$(STEP) 'measure the screen' integration/bench/bench_desktop.py --dockerbox bin/dockerbox
+
+bench-desktop: docker build image ## the screen: from a container's start to its desktop, at rest, and a picture of it
+	$(STEP) 'measure the screen' integration/bench/bench_desktop.py --dockerbox bin/dockerbox
 
 fuzz: agents ## each fuzz target for FUZZ_SECONDS (10)
 	$(STEP) 'fuzz each target for $(FUZZ_SECONDS) s' scripts/fuzz $(FUZZ_SECONDS)
