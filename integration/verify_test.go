@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -189,6 +190,43 @@ func TestVerifyOfImagesThatCannotAnswer(t *testing.T) {
 			}
 			if !slices.ContainsFunc(faults, func(f verify.Fault) bool { return f.Check == "sandbox" && strings.Contains(f.Found, test.says) }) && test.says != "" {
 				t.Errorf("nothing says %q: %+v", test.says, faults)
+			}
+			if left := verifyLeftovers(t); left != "" {
+				t.Errorf("left behind: %s", left)
+			}
+		})
+	}
+}
+
+// Whoever loses patience leaves nothing behind, wherever it is at the time.
+func TestVerifyThatIsInterruptedLeavesNothing(t *testing.T) {
+	for name, screen := range map[string]bool{"its container is there": false, "its screen is": true} {
+		t.Run(name, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), dockerboxBinary(t), "image", "verify", image.DefaultTag)
+			var said bytes.Buffer
+			command.Stdout, command.Stderr = &said, &said
+			if err := command.Start(); err != nil {
+				t.Fatal(err)
+			}
+			for deadline := time.Now().Add(time.Minute); ; {
+				id, there := docker(t, "ps", "-q", "--filter", "name=dockerbox-verify-"), true
+				if screen && id != "" {
+					out, err := exec.CommandContext(t.Context(), "docker", "top", id).CombinedOutput()
+					there = err == nil && bytes.Contains(out, []byte("Xvnc"))
+				}
+				if id != "" && there {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatal("there is no sandbox of it")
+				}
+			}
+			if err := command.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			err := command.Wait()
+			if status := command.ProcessState.ExitCode(); status != 130 || said.String() != "dockerbox: interrupted\n" {
+				t.Errorf("status %d (%v), it said %q", status, err, said.String())
 			}
 			if left := verifyLeftovers(t); left != "" {
 				t.Errorf("left behind: %s", left)
