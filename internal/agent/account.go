@@ -238,7 +238,7 @@ func keepPath(image, state *snapshot) {
 	now := strings.Split(state.vars["PATH"].value, ":")
 	var dropped []string
 	for _, dir := range strings.Split(image.vars["PATH"].value, ":") {
-		if !slices.Contains(now, dir) && !slices.Contains(dropped, dir) {
+		if dir != "" && !slices.Contains(now, dir) && !slices.Contains(dropped, dir) { // "" is the current directory
 			dropped = append(dropped, dir)
 		}
 	}

@@ -133,6 +133,20 @@ func TestImagePathSurvivesTheProfile(t *testing.T) {
 	c.sh("echo $PATH").want("/bin\n", 0) // what a command does to it is meant
 }
 
+// An empty word in PATH is the current directory, which nobody asked for.
+func TestEmptyImagePathAddsNothing(t *testing.T) {
+	for _, image := range []string{"", ":/opt/t/bin", "/opt/t/bin:"} {
+		w := newWorld(t)
+		w.agent.env["PATH"] = image
+		must(t, os.WriteFile(w.path("profile"), []byte("PATH=/usr/bin:/bin\n"), 0o644))
+		want := "/usr/bin:/bin\n"
+		if image != "" {
+			want = "/opt/t/bin:" + want
+		}
+		w.connect(t).sh("echo $PATH").want(want, 0)
+	}
+}
+
 func TestMissingHome(t *testing.T) {
 	w := newWorld(t)
 	must(t, os.Remove(w.home))
