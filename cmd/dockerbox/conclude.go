@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 )
@@ -70,7 +72,13 @@ func note(stderr io.Writer, text string) {
 	_, _ = fmt.Fprintf(stderr, "dockerbox: %s\n", oneLine(text))
 }
 
-// oneLine keeps a message on its line, whatever a daemon or an image put into it.
-func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+// oneLine keeps a message on its line and from commanding the terminal, whatever a daemon or an image put into it.
+func oneLine(s string) string { return strings.Join(strings.FieldsFunc(s, unicode.IsControl), " ") }
+
+// shown is a value for a table on a terminal: as it is, or quoted where it would do what oneLine keeps a message from.
+func shown(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestConclude(t *testing.T) {
-	backend := &contract.BackendError{Reason: "the daemon\ndoes not answer", Hint: "start it"}
+	backend := &contract.BackendError{Reason: "the daemon\x1b\r\ndoes\tnot answer", Hint: "start it"}
 	interrupted, cancel := context.WithCancelCause(t.Context())
 	cancel(contract.ErrInterrupted)
 	for name, tc := range map[string]struct {

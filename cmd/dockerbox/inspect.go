@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -111,7 +112,7 @@ func printDetails(out io.Writer, d provider.Details, now time.Time) error {
 	}
 	mounts := make([]string, len(d.Mounts))
 	for i, m := range d.Mounts {
-		mounts[i] = m.String()
+		mounts[i] = shown(m.String())
 	}
 	shm := "the daemon's default"
 	if d.ShmBytes > 0 {
@@ -119,11 +120,11 @@ func printDetails(out io.Writer, d provider.Details, now time.Time) error {
 	}
 	rows := ""
 	for _, row := range [][2]string{
-		{"name", d.Address()}, {"id", d.ID}, {"image", d.Image}, {"user", d.User}, {"home", d.Home}, {"state", d.State},
+		{"name", d.Address()}, {"id", d.ID}, {"image", d.Image}, {"user", d.User}, {"home", shown(d.Home)}, {"state", d.State},
 		{"created", fmt.Sprintf("%s (%s ago)", d.Created.UTC().Format(time.RFC3339), units.HumanDuration(max(0, now.Sub(d.Created))))},
-		{"owner", d.Owner}, {"persistent", keeps}, {"network", d.Network}, {"shm-size", shm},
+		{"owner", shown(d.Owner)}, {"persistent", keeps}, {"network", d.Network}, {"shm-size", shm},
 		{"mounts", lines(mounts)}, {"env", strings.Join(d.Env, " ")}, {"forward-env", strings.Join(d.ForwardEnv, " ")},
-		{"extra-args", strings.Join(d.ExtraArgs, " ")},
+		{"extra-args", words(d.ExtraArgs)},
 	} {
 		if row[1] == "" {
 			row[1] = "-"
@@ -132,7 +133,7 @@ func printDetails(out io.Writer, d provider.Details, now time.Time) error {
 	}
 	limits := "\nLIMIT\tWANTED\tAPPLIES\tNOTE\n"
 	for _, l := range d.Limits {
-		limits += fmt.Sprintf("%s\t%s\t%s\t%s\n", l.Name, limit(&l.Wanted, l.Unit), limit(l.Applied, l.Unit), l.Note)
+		limits += fmt.Sprintf("%s\t%s\t%s\t%s\n", l.Name, limit(&l.Wanted, l.Unit), limit(l.Applied, l.Unit), oneLine(l.Note))
 	}
 	const padding = 3
 	for _, table := range []string{rows, limits} {
@@ -150,12 +151,26 @@ func printDetails(out io.Writer, d provider.Details, now time.Time) error {
 // lines puts each entry on a line of its own, in the column of the first.
 func lines(list []string) string { return strings.Join(list, "\n\t") }
 
+// words shows where each word of a list ends.
+func words(list []string) string {
+	all := make([]string, len(list))
+	for i, word := range list {
+		all[i] = shown(word)
+		if all[i] == "" || strings.Contains(word, " ") && all[i] == word {
+			all[i] = strconv.Quote(word)
+		}
+	}
+	return strings.Join(all, " ")
+}
+
 func limit(n *float64, unit string) string {
 	switch {
 	case n == nil:
 		return "?"
 	case *n == 0:
 		return "none"
+	case *n == 1:
+		return "1 " + strings.TrimSuffix(unit, "s")
 	default:
 		return fmt.Sprintf("%.10g %s", *n, unit)
 	}

@@ -54,13 +54,24 @@ forward-env   TOKEN
 extra-args    --dns 1.1.1.1
 
 LIMIT    WANTED     APPLIES    NOTE
-cpus     1 cores    1 cores    
+cpus     1 core     1 core     
 memory   512 MB     256.5 MB   less
 pids     none       ?          
 disk     51200 MB   none       not enforced
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
+	}
+	out.Reset()
+	odd := details()
+	odd.Home, odd.Mounts, odd.ExtraArgs = "/home/ü", []contract.Mount{{Source: "/a\nb", Target: "/c d"}}, []string{"--label", "a=\x1b[31m", "--device-cgroup-rule", "c 189:* rwm"}
+	if err := printDetails(&out, odd, made); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"home          /home/ü\n", `mounts        "/a\nb:/c d"` + "\nenv", `extra-args    --label "a=\x1b[31m" --device-cgroup-rule "c 189:* rwm"` + "\n"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%q", line, out.String())
+		}
 	}
 	out.Reset()
 	d := provider.Details{Sandbox: provider.Sandbox{Name: "box", State: "exited", Created: made}}

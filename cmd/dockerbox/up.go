@@ -207,7 +207,7 @@ func runUp(ctx context.Context, std streams, open opener, cfg contract.Config, a
 		}
 		err = printJSON(std.out, upAnswer{schema, info.Name, info.ContainerID, info.Image, info.User, info.Home, info.Created, warnings})
 	} else {
-		err = say(std.out, "name   %s\nid     %s\nimage  %s\nuser   %s\nhome   %s\n", info.Name, shortID(info.ContainerID), info.Image, info.User, info.Home)
+		err = say(std.out, "name   %s\nid     %s\nimage  %s\nuser   %s\nhome   %s\n", info.Name, shortID(info.ContainerID), info.Image, info.User, shown(info.Home))
 	}
 	return errors.Join(err, p.Close())
 }
