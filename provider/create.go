@@ -24,7 +24,7 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 		return box{}, err
 	}
 	f := facts{
-		agentVolume: ready.agentVolume, user: ready.user, dir: ready.home, owner: owner(), version: p.version, created: time.Now(),
+		agentVolume: ready.agentVolume, user: ready.user, uid: ready.uid, gid: ready.gid, dir: ready.home, owner: owner(), version: p.version, created: time.Now(),
 		noCPUs: !info.CPUCfsQuota && info.CgroupDriver != "none",
 	}
 	_, hasSeccomp := securityOption(&info, "seccomp")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -87,6 +88,7 @@ type facts struct {
 	user        string // resolved: never empty
 	home        string // where the home volume goes; empty for none
 	dir         string // where the exec_prefix argv starts: the account's home
+	uid, gid    int    // of user
 	// homeVariable is $HOME in the container's configuration, empty for none: the agent and docker exec know no other way to the home of an
 	// account that the image does not know. The agent takes it for the home of that account alone, because the account owns it.
 	homeVariable string
@@ -173,7 +175,22 @@ func newSpec(cfg contract.Config, f facts) spec {
 		s.host.PidsLimit = &pids
 	}
 	_ = applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; the faults as above
+	if options, ok := s.host.Tmpfs[f.dir]; ok {
+		s.host.Tmpfs[f.dir] = owned(options, f.uid, f.gid)
+	}
 	return s
+}
+
+// owned adds to the options of a directory in memory whose it is, unless they say so: else it is root's, with the mode of what lies below it,
+// and for a home that is one which its account cannot enter.
+func owned(options string, uid, gid int) string {
+	list := strings.FieldsFunc(options, func(r rune) bool { return r == ',' })
+	for _, who := range []string{"uid=" + strconv.Itoa(uid), "gid=" + strconv.Itoa(gid)} {
+		if !slices.ContainsFunc(list, func(o string) bool { return strings.HasPrefix(o, who[:len("uid=")]) }) {
+			list = append(list, who)
+		}
+	}
+	return strings.Join(list, ",")
 }
 
 // mounts are the agent, read-only, the home when it is kept, and the user's own.

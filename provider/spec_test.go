@@ -146,6 +146,21 @@ func TestSpecDigestFollowsWhatShapesTheContainer(t *testing.T) {
 	}
 }
 
+// Docker would give a directory in memory the mode of the one below it, 0700, and root: the account could not enter its own home.
+func TestHomeInMemoryBelongsToItsAccount(t *testing.T) {
+	for args, want := range map[string]string{
+		"/home/pn": "uid=1000,gid=1001", "/home/pn:size=1m": "size=1m,uid=1000,gid=1001", "/home/pn:gid=7,uid=5": "gid=7,uid=5", "/home/pn:gid=7": "gid=7,uid=1000", "/srv": "",
+	} {
+		cfg := contract.Defaults()
+		cfg.ExtraArgs = []string{"--tmpfs", args}
+		s := newSpec(cfg, facts{user: "pn", dir: "/home/pn", home: "/home/pn", uid: 1000, gid: 1001})
+		target, _, _ := strings.Cut(args, ":")
+		if got := s.host.Tmpfs[target]; got != want {
+			t.Errorf("%s: %q, want %q", args, got, want)
+		}
+	}
+}
+
 func TestIdentitiesNeverMeet(t *testing.T) {
 	ids := []identity{
 		{"", "p:x"}, {"", "p_x"}, {"p", "x"}, {"", "p-x"}, {"", "P_x"}, {"p", "p_x"}, {"px", ""}, {"", "px"},
