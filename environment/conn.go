@@ -112,6 +112,11 @@ func refused(ctx context.Context, said string, err error) error {
 		reason += "the caller gave up"
 	case strings.Contains(text, AgentPath) && strings.Contains(text, "no such file"):
 		reason += "its program is not there"
+	case exhausted(text):
+		return &contract.BackendError{
+			Reason: reason + "the processes or the memory that the sandbox may have are used up",
+			Hint:   "dockerbox restart NAME ends what uses them and keeps the home; dockerbox up NAME with --pids and --memory gives it more", Err: err,
+		}
 	case text != "":
 		reason += engine.Cause(text)
 	case errors.Is(err, io.EOF):
@@ -123,6 +128,16 @@ func refused(ctx context.Context, said string, err error) error {
 		Reason: reason,
 		Hint:   "raise its limits if they are low (--memory, --pids); dockerbox up --recreate makes the sandbox anew and keeps its home", Err: err,
 	}
+}
+
+// exhausted reports whether text is what a runtime, or Go's in the agent, says when it cannot have another process, thread or page.
+func exhausted(text string) bool {
+	for _, says := range []string{"failed to create new OS thread", "newosproc", "resource temporarily unavailable", "cannot allocate memory", "read init-p: connection reset by peer"} {
+		if strings.Contains(text, says) {
+			return true
+		}
+	}
+	return false
 }
 
 // recorder keeps the beginning of what passes: a daemon that cannot start an exec writes its reason where the agent's hello should be.

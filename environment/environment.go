@@ -139,9 +139,15 @@ func (e *Environment) account(ctx context.Context, c *conn) (wire.Account, error
 	}
 	switch a := answer.Account; {
 	case answer.Error != "" || a == nil:
+		reason := fmt.Sprintf("the sandbox has no account %q", e.opts.Account)
+		if said := clean(answer.Error); strings.HasPrefix(said, "the sandbox has no ") { // the agent's own sentence, which may be about the group
+			reason = said
+		} else if said != "" {
+			reason += ": " + said
+		}
 		return wire.Account{}, &contract.BackendError{
-			Reason: fmt.Sprintf("the sandbox has no account %q: %s", e.opts.Account, clean(answer.Error)),
-			Hint:   "choose a user of the image (--user, in Hermes terminal.backends.dockerbox.user), or a number",
+			Reason: reason,
+			Hint:   "choose a user of the image (--user, in Hermes terminal.backends.dockerbox.user), or a number; what is mounted over /etc hides the image's users",
 		}
 	case len(a.Home) == 0 || a.Home[0] != '/' || len(a.Home) > maxPath:
 		return wire.Account{}, &contract.BackendError{

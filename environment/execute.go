@@ -286,6 +286,12 @@ func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
 	case wire.ReasonUser:
 		return r, &contract.BackendError{Reason: clean(x.Text), Hint: "choose a user of the sandbox with --user, or a number"}
 	default:
+		if strings.Contains(x.Text, "argument list too long") {
+			return r, &contract.BackendError{
+				Reason: "the command's arguments and variables are larger than the kernel takes",
+				Hint:   "one of them may have 128 KiB; give what is larger over standard input or in a file",
+			}
+		}
 		return r, &contract.BackendError{
 			Reason: "the agent in the sandbox could not start the command: " + clean(x.Text),
 			Hint:   "shell commands need bash in the image and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",

@@ -32,10 +32,18 @@ func TestConnectRefusesAgents(t *testing.T) {
 		play func(*far)
 		want string
 	}{
-		"ends at once":      {func(*far) {}, "ended before it said hello"},
-		"4 GB frame":        {raw([]byte{255, 255, 255, 255, 'H', 0, 0, 0, 0}), "longer than the limit"},
-		"length too short":  {raw([]byte{0, 0, 0, 1, 'H', 0, 0, 0, 0}), "shorter than its header"},
-		"text":              {raw([]byte("OCI runtime exec failed: no such file")), "could not be reached: no such file (OCI runtime exec failed)"},
+		"ends at once":     {func(*far) {}, "ended before it said hello"},
+		"4 GB frame":       {raw([]byte{255, 255, 255, 255, 'H', 0, 0, 0, 0}), "longer than the limit"},
+		"length too short": {raw([]byte{0, 0, 0, 1, 'H', 0, 0, 0, 0}), "shorter than its header"},
+		"text":             {raw([]byte("OCI runtime exec failed: no such file")), "could not be reached: no such file (OCI runtime exec failed)"},
+		"no process left": {
+			raw([]byte("runtime: failed to create new OS thread (have 2 already; errno=11)\nruntime: may need to increase max user processes (ulimit -u)\nfatal error: newosproc\n\nruntime stack:\nruntime.throw({0x5a967d?, 0x7fff}) runtime/panic.go:1229 +0x48\n")),
+			"could not be reached: the processes or the memory that the sandbox may have are used up",
+		},
+		"no process for the runtime": {
+			raw([]byte("OCI runtime exec failed: exec failed: unable to start container process: read init-p: connection reset by peer: unknown")),
+			"could not be reached: the processes or the memory that the sandbox may have are used up",
+		},
 		"another frame":     {raw(wire.Append(nil, wire.Frame{Type: wire.TypeExit, ID: 1, Payload: []byte("{}")})), "instead of its hello"},
 		"broken JSON":       {raw(wire.Append(nil, wire.Frame{Type: wire.TypeHello, Payload: []byte("{")})), "H frame"},
 		"another program":   {hello(wire.Hello{Name: "sshd", Protocol: 1}), `calls itself "sshd"`},
@@ -76,7 +84,8 @@ func TestConnectRefusesAccounts(t *testing.T) {
 		want   string
 	}{
 		"unknown":        {wire.Answer{Error: "no such user"}, "no account"},
-		"none at all":    {wire.Answer{}, "no account"},
+		"in its words":   {wire.Answer{Error: `the sandbox has no group "x"`}, `the sandbox has no group "x"`},
+		"none at all":    {wire.Answer{}, `the sandbox has no account "pn"`},
 		"relative home":  {wire.Answer{Account: &wire.Account{Home: "home"}}, "not an absolute path"},
 		"no home":        {wire.Answer{Account: &wire.Account{}}, "not an absolute path"},
 		"another home":   {wire.Answer{Account: &wire.Account{Home: "/srv/pn"}}, "/srv/pn inside the sandbox, but its volume was mounted at /home/pn"},
@@ -95,7 +104,7 @@ func TestConnectRefusesAccounts(t *testing.T) {
 				a.drain()
 			}}
 			_, err := Connect(t.Context(), Options{Container: b, Account: "pn", Home: "/home/pn"})
-			if got := backend(t, err).Reason; !strings.Contains(got, tc.want) || len(got) > 1000 {
+			if got := backend(t, err).Reason; !strings.Contains(got, tc.want) || len(got) > 1000 || strings.Count(got, "has no") > 1 {
 				t.Fatalf("reason %q does not say %q", got, tc.want)
 			}
 			b.playing.Wait()
@@ -324,6 +333,14 @@ func TestConcludeKeepsStatusesInRange(t *testing.T) {
 		if err != nil || r.ExitCode != want {
 			t.Errorf("%+v: status %d, %v, want %d", exit, r.ExitCode, err, want)
 		}
+	}
+}
+
+// What a kernel does not take is no matter of bash or of limits.
+func TestConcludeTellsWhatIsTooLarge(t *testing.T) {
+	_, err := conclude(wire.Exit{Reason: wire.ReasonInternal, Text: "start as pn: argument list too long"}, newSink(contract.Request{}))
+	if b := backend(t, err); !strings.Contains(b.Reason, "larger than the kernel takes") || !strings.Contains(b.Hint, "128 KiB") {
+		t.Error(err)
 	}
 }
 
