@@ -91,6 +91,9 @@ const (
 // minPIDs leaves a command about half: the agent's threads and the shell that waits take some 30.
 const minPIDs = 64
 
+// maxPIDs is the most that a cgroup of Linux takes.
+const maxPIDs = 1 << 22
+
 // ValidName reports whether name can address a sandbox: letters, digits, ".", "_", ":" and "-", first a letter or digit, at most
 // 128 characters.
 func ValidName(name string) bool { return len(name) <= maxName && namePattern.MatchString(name) }
@@ -131,6 +134,9 @@ func (c Config) Validate() Faults {
 	}
 	if c.PIDs < 0 || c.PIDs > 0 && c.PIDs < minPIDs {
 		add("pids", "%d must be 0 (no limit) or at least %d, for the agent and its shells take some themselves", c.PIDs, minPIDs)
+	}
+	if c.PIDs > maxPIDs {
+		add("pids", "%d is more than a kernel counts, which is %d; 0 is no limit", c.PIDs, maxPIDs)
 	}
 	if c.DiskMB < 0 || c.DiskMB > maxMB {
 		add("disk", "%d MB must be 0 (no limit) or 1 to %d MB", c.DiskMB, maxMB)

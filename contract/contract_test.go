@@ -71,6 +71,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"negative memory": func(c *Config) { c.MemoryMB = -1 },
 		"memory overflow": func(c *Config) { c.MemoryMB = math.MaxInt64 },
 		"too few pids":    func(c *Config) { c.PIDs = 63 },
+		"too many pids":   func(c *Config) { c.PIDs = 4194305 },
 		"no network name": func(c *Config) { c.Network = "" },
 	} {
 		c := Defaults()
@@ -86,6 +87,7 @@ func TestValidateListsEveryFault(t *testing.T) {
 		"numeric user":    func(c *Config) { c.User = "4242:100" },
 		"smallest memory": func(c *Config) { c.MemoryMB = 6 },
 		"fewest pids":     func(c *Config) { c.PIDs = 64 },
+		"most pids":       func(c *Config) { c.PIDs = 4194304 },
 		"smallest cpu":    func(c *Config) { c.CPUs = 0.01 },
 	} {
 		c := Defaults()

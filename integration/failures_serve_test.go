@@ -90,7 +90,7 @@ func badLines() []badLine {
 		settings("flags of docker that are refused", `{"name":"b","extra_args":["--privileged","--frob","-p","80:80","--ulimit","foo"]}`,
 			"extra_args: --privileged: a privileged container is no sandbox; --cap-add and --device give single rights",
 			"extra_args: --frob is no flag of docker run that dockerbox knows", "extra_args: --publish: ports are not published",
-			`extra_args: --ulimit: "foo" must be NAME=SOFT or NAME=SOFT:HARD`),
+			`extra_args: --ulimit: "foo" must be NAME=SOFT or NAME=SOFT:HARD, NAME one that docker knows, such as nofile`),
 		settings("values that are wrong", `{"name":"a/b","image":"UPPER","cpus":-1,"memory_mb":1,"pids":1,"disk_mb":-1,"network":"host","env":{"9a":"x"}}`,
 			`name: "a/b" `+badName, `image: "UPPER" must be in lower case up to the tag, such as debian:12`, "cpus: -1 "+badCPUs, "memory_mb: 1 MB must be 0 (no limit) or 6 to 1073741824 MB",
 			"pids: 1 "+badPIDs, "disk_mb: -1 MB must be 0 (no limit) or 1 to 1073741824 MB", `network: "host" must be "bridge" or "none"`, `env: "9a" is not a variable name`),

@@ -10,6 +10,8 @@ import (
 	"github.com/docker/cli/opts"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/go-units"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
 )
 
 // Reasons that several flags are refused for.
@@ -91,8 +93,11 @@ var dockerRunFlags = []runFlag{
 	},
 	{name: "gpus", value: "all, a number, or a list such as device=0", doc: "graphics processors", set: func(x *extra, v string) bool { return v != "" && x.gpus.Set(v) == nil }},
 	{
-		name: "group-add", value: "a group of the image, or a number", doc: "a group that every account in the sandbox is in besides",
-		set: matching(namePattern, func(x *extra, v string) { x.host.GroupAdd = append(x.host.GroupAdd, v) }),
+		name: "group-add", value: "a group of the image, or a number up to 2147483647", doc: "a group that every account in the sandbox is in besides",
+		set: func(x *extra, v string) bool {
+			x.host.GroupAdd = append(x.host.GroupAdd, v)
+			return namePattern.MatchString(v) && contract.ValidUser("x:"+v)
+		},
 	},
 	{
 		name: "label", short: "l", value: "KEY or KEY=VALUE", doc: "a label of the container, not one that begins with " + labelPrefix,
@@ -175,7 +180,7 @@ var dockerRunFlags = []runFlag{
 			return path.IsAbs(target)
 		},
 	},
-	{name: "ulimit", value: "NAME=SOFT or NAME=SOFT:HARD", doc: "a limit of each process", set: func(x *extra, v string) bool { return x.ulimits.Set(v) == nil }},
+	{name: "ulimit", value: "NAME=SOFT or NAME=SOFT:HARD, NAME one that docker knows, such as nofile", doc: "a limit of each process", set: func(x *extra, v string) bool { return x.ulimits.Set(v) == nil }},
 
 	{name: "annotation", refused: "annotations speak to the runtime, behind dockerbox's back"},
 	{name: "attach", short: "a", refused: decided},

@@ -135,6 +135,8 @@ func TestExtraArgsAreRefusedWithTheirReasons(t *testing.T) {
 		{[]string{"--pids-limit=-1"}, "--pids-limit: use terminal.backends.dockerbox.pids"},
 		{[]string{"--shm-size", "1g"}, "--shm-size: use terminal.docker_shm_size"},
 		{[]string{"--storage-opt", "size=1g"}, "--storage-opt: use terminal.container_disk"},
+		{[]string{"--group-add=99999999999"}, "--group-add: \"99999999999\" must be a group of the image, or a number up to 2147483647"},
+		{[]string{"--ulimit", "as=1"}, "--ulimit: \"as=1\" must be NAME=SOFT or NAME=SOFT:HARD, NAME one that docker knows, such as nofile"},
 		{[]string{"-p", "80:80"}, "--publish: ports are not published"},
 		{[]string{"-P"}, "--publish-all: ports are not published"},
 		{[]string{"--privileged"}, "--privileged: a privileged container is no sandbox; --cap-add and --device give single rights"},
@@ -167,7 +169,7 @@ func TestExtraArgsAreRefusedWithTheirReasons(t *testing.T) {
 		{[]string{"--dns=one"}, `--dns: "one" must be an IP address`},
 		{[]string{"--dns-search=-"}, `--dns-search: "-" must be a domain, or . for none`},
 		{[]string{"--gpus=some"}, `--gpus: "some" must be all, a number, or a list such as device=0`},
-		{[]string{"--group-add", "a b"}, `--group-add: "a b" must be a group of the image, or a number`},
+		{[]string{"--group-add", "a b"}, `--group-add: "a b" must be a group of the image, or a number up to 2147483647`},
 		{[]string{"--label=dev.dockerbox.name=x"}, "--label: labels that begin with dev.dockerbox. are dockerbox's own"},
 		{[]string{"--label==x"}, `--label: "=x" must be KEY or KEY=VALUE`},
 		{[]string{"--log-opt=x"}, `--log-opt: "x" must be KEY=VALUE`},
@@ -183,7 +185,7 @@ func TestExtraArgsAreRefusedWithTheirReasons(t *testing.T) {
 		{[]string{"--tmpfs=tmp"}, `--tmpfs: "tmp" must be an absolute path, with options such as /tmp:size=64m,exec`},
 		{[]string{"--tmpfs=/dev/shm"}, "--tmpfs: use terminal.docker_shm_size for /dev/shm"},
 		{[]string{"--tmpfs=/.dockerbox/x", "--tmpfs=/"}, "--tmpfs: nothing can be mounted at /.dockerbox/x|--tmpfs: nothing can be mounted at /"},
-		{[]string{"--ulimit=files=1"}, `--ulimit: "files=1" must be NAME=SOFT or NAME=SOFT:HARD`},
+		{[]string{"--ulimit=files=1"}, `--ulimit: "files=1" must be NAME=SOFT or NAME=SOFT:HARD, NAME one that docker knows, such as nofile`},
 		{[]string{"--privileged", "--dns=x", "y", "--ulimit=nofile=1"}, `--privileged: a privileged container is no sandbox; --cap-add and --device give single rights|--dns: "x" must be an IP address|"y" is no flag`},
 	} {
 		config, host := blank()

@@ -104,8 +104,11 @@ func mountWarnings(mounts []contract.Mount, address string) []string {
 			return m.Source == socket || m.Source == "/" || strings.HasPrefix(socket, m.Source+"/") || path.Base(m.Source) == "docker.sock"
 		}
 		if m.IsHostPath() && slices.ContainsFunc(sockets, holds) {
-			warnings = append(warnings, fmt.Sprintf(
-				"%s is mounted at %s: whoever reaches a container engine's socket, read-only or not, controls the machine it runs on", m.Source, m.Target))
+			what := ": whoever reaches a container engine's socket"
+			if !slices.Contains(sockets, m.Source) && path.Base(m.Source) != "docker.sock" {
+				what = ", and with it a container engine's socket: whoever reaches that"
+			}
+			warnings = append(warnings, fmt.Sprintf("%s is mounted at %s%s, read-only or not, controls the machine it runs on", m.Source, m.Target, what))
 		}
 	}
 	return warnings

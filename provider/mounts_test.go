@@ -119,6 +119,10 @@ func TestAnEnginesSocketIsWarnedOf(t *testing.T) {
 		if (len(got) == 1) != warned || len(got) > 1 {
 			t.Errorf("%s: %q", text, got)
 		}
+		// Who mounts a directory wants to know what the socket has to do with it.
+		if within := !strings.Contains(text, "sock:") && !strings.Contains(text, "engine:"); warned && strings.Contains(got[0], "and with it") != within {
+			t.Errorf("%s: %q", text, got)
+		}
 	}
 }
 

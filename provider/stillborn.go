@@ -25,6 +25,6 @@ func (p *Provider) stillborn(ctx context.Context, b box, status int, cause error
 	}
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("the container of sandbox %q ended at once, with status %d", b.id, status),
-		Hint:   "very low limits do that (--memory, --pids), and so does an image for another kind of processor", Err: cause,
+		Hint:   "very low limits do that (--memory, --pids, --ulimit among the extra arguments), and so does an image for another kind of processor", Err: cause,
 	}
 }

@@ -47,7 +47,7 @@ the terminal backend "dockerbox" of Hermes.`,
 		CompletionOptions:  cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if o.host != "" && o.context != "" {
-				return &usageError{problem: "--host and --context name two daemons", hint: "use one of the two"}
+				return &usageError{problem: "--host and --context name two daemons", hint: "use one of the two (in Hermes, terminal.backends.dockerbox.host and .context)"}
 			}
 			*started = true
 			return nil

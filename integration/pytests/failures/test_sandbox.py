@@ -118,7 +118,7 @@ ROWS = [
     Row(
         "host and context",
         "--host and --context name two daemons",
-        "use one of the two",
+        "use one of the two (in Hermes, terminal.backends.dockerbox.host and .context)",
         own(host="unix:///a", context="b"),
     ),
     # What the sandbox is made of.
