@@ -41,6 +41,8 @@ func Open(ctx context.Context, env contract.Environment, screen Status) *Stream 
 		case errors.Is(context.Cause(ctx), errClosed):
 		case err != nil:
 			s.err = err
+		case ctx.Err() != nil:
+			s.err = context.Cause(ctx)
 		case r.ExitCode != 0:
 			s.err = &contract.BackendError{
 				Reason: fmt.Sprintf("the screen of sandbox %q cannot be reached: %s", env.Info().Name, clean(words.String())),

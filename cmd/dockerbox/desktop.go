@@ -20,7 +20,7 @@ import (
 
 func newDesktop(std streams, open opener) *cobra.Command {
 	c := &cobra.Command{
-		Use:   "desktop COMMAND",
+		Use:   "desktop",
 		Short: "The screen of a sandbox",
 		Long: `A sandbox has one screen, with an Xfce desktop on it: display :20. Hermes's Bot
 Desktop and this command start the same one, and each takes the other's.`,

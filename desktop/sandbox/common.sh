@@ -16,14 +16,15 @@ refuse() {
 foreign=71 lacking=72 stale=73 taken=74 failed=75
 
 # pause waits a moment without a process.
-pause() { read -rt 0.01 <> <(:); }
+pause() { read -rt 0.02 <> <(:) || :; }
 
-# listening PATH: whether a socket of that path, or of that abstract name, is listened on.
+# listening PATH: whether a socket of that path, or of that abstract name, is listened on. The table changes while it is read, so it
+# is read by grep, in pieces as large as it can.
 listening() {
   local flags path
   while read -r _ _ _ flags _ _ _ path; do
     [[ $flags == 00010000 && ${path#@} == "$1" ]] && return 0
-  done </proc/net/unix
+  done < <(grep -F -- "$1" /proc/net/unix)
   return 1
 }
 
@@ -85,12 +86,14 @@ servers() {
   done
 }
 
-# await_end LIMIT COMMAND...: until the command prints nothing, at most LIMIT hundredths of a second.
+# await_end COMMAND...: until the command prints nothing, at most for a second.
 await_end() {
-  local left=$1
-  shift
-  while [[ -n $("$@") && $((left -= 1)) -gt 0 ]]; do pause; done
-  [[ -z $("$@") ]]
+  local end=$((${EPOCHREALTIME/[.,]/} + 1000000))
+  while [[ -n $("$@") ]]; do
+    ((${EPOCHREALTIME/[.,]/} < end)) || return 1
+    pause
+  done
+  return 0
 }
 
 programs() {
@@ -111,11 +114,11 @@ end_processes() {
   local signal
   for signal in TERM KILL; do
     programs "$1" | xargs -r kill -"$signal" 2>/dev/null
-    await_end 100 programs "$1" && break
+    await_end programs "$1" && break
   done
   for signal in TERM KILL; do
     all "$1" | xargs -r kill -"$signal" 2>/dev/null
-    await_end 100 all "$1" && break
+    await_end all "$1" && break
   done
 }
 

@@ -3,6 +3,22 @@
 # launcher.pid, ends it by its session, and reads env. Whoever ends any part of it ends all.
 set -u
 umask 077
+
+# The programs, within a session's bus. env is written here, because only here the bus's address is known, and appears whole.
+if [[ $1 == session ]]; then
+  for name in DISPLAY XAUTHORITY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR; do
+    printf '%s=%s\n' "$name" "${!name}"
+  done >env.new && mv env.new env || exit 1
+  cd || exit 1 # what people start from the panel starts in their home
+  keep() { for _ in 1 2 3; do "$@" && break; done; } # one that crashes comes back
+  keep xfsettingsd --sm-client-disable &
+  keep xfwm4 --sm-client-disable --compositor=off &
+  keep xfdesktop --sm-client-disable --disable-wm-check &
+  keep xfce4-panel --sm-client-disable --disable-wm-check &
+  wait
+  exit
+fi
+
 geometry=$1 profile=$2 dir=$PWD
 
 fail() {
@@ -48,7 +64,8 @@ place XDG_CACHE_HOME "$HOME/.cache" cache
 place XDG_DATA_HOME "$HOME/.local/share" share
 place XDG_RUNTIME_DIR "$dir/run" run
 
-rm -f rfb.sock Xauthority failed
+rm -f rfb.sock failed
+: >"$XAUTHORITY" # or xauth says that it is new
 # On standard input, because everybody may read a command line.
 xauth -q -f "$XAUTHORITY" source - <<<"add $DISPLAY . $(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')" || fail 'the key of the display cannot be written'
 
@@ -57,8 +74,11 @@ exec 3< <(exec Xvnc "$DISPLAY" -geometry "$geometry" -depth 24 -dpi 96 -rfbport 
   -SecurityTypes None -AlwaysShared -AcceptSetDesktopSize -SendCutText=0 -FrameRate 30 -desktop "dockerbox: $profile" \
   -auth "$XAUTHORITY" -nolisten tcp -s 0 -v -displayfd 4 4>&1 1>&2)
 server=$!
-if ! read -rt 20 -u 3; then
-  kill -0 "$server" 2>/dev/null && fail 'Xvnc was not ready within 20 s'
+read -rt 20 -u 3
+status=$?
+if ((status > 128)); then
+  fail 'Xvnc was not ready within 20 s'
+elif ((status)); then # the end, and no display
   wait "$server"
   status=$?
   ((status < 128)) || exit 1 # somebody ended it
@@ -66,18 +86,6 @@ if ! read -rt 20 -u 3; then
 fi
 exec 3<&-
 
-# A session's bus ends with the session. env is written inside it, because only there its address is known, and appears whole.
-# shellcheck disable=SC2016 # for the shell inside
-dbus-run-session -- bash -c '
-for name in DISPLAY XAUTHORITY DBUS_SESSION_BUS_ADDRESS XDG_CONFIG_HOME XDG_CACHE_HOME XDG_DATA_HOME XDG_RUNTIME_DIR; do
-  printf "%s=%s\n" "$name" "${!name}"
-done >env.new && mv env.new env || exit 1
-cd # what people start from the panel starts in their home
-keep() { for _ in 1 2 3; do "$@" && break; done; }
-keep xfsettingsd --sm-client-disable &
-keep xfwm4 --sm-client-disable --compositor=off &
-keep xfdesktop --sm-client-disable --disable-wm-check &
-keep xfce4-panel --sm-client-disable --disable-wm-check &
-wait' &
+dbus-run-session -- bash launcher.sh session &
 session=$!
 wait -n "$server" "$session"

@@ -35,7 +35,10 @@ spawn() {
   printf '%s\n' "$launcher" >launcher.sh
   # A session of its own, so that one signal ends all of it; its number is there before anybody can look for it.
   setsid -f bash -c 'echo $$ >launcher.pid; exec bash launcher.sh "$@"' launcher "$geometry" "${dir##*/}" >launcher.log 2>&1 </dev/null 9<&-
-  until [[ -s launcher.pid ]]; do pause; done
+  for _ in {1..100}; do # it may be over again before we look
+    [[ ! -s launcher.pid && ! -e failed ]] || break
+    pause
+  done
 }
 
 # give_up SENTENCE: nothing goes on, and the log stays.
@@ -51,8 +54,8 @@ until find_screen living; do
   ((SECONDS < end)) || give_up "no screen was published within $limit s"
   if find_screen launched; then
     pause # somebody's is coming up; Hermes takes no lock
-  elif dir=$base/${profile:-default} && [[ -e $dir/failed ]]; then
-    refuse "$failed" "$(<"$dir/failed")"
+  elif ((spawned)) && [[ -e $base/${profile:-default}/failed ]]; then
+    refuse "$failed" "$(<"$base/${profile:-default}/failed")"
   elif ((spawned && grace < 300)); then
     grace=$((grace + 1)) # it was ended from outside: whoever did that starts another, or it is up to us
     pause

@@ -75,11 +75,12 @@ func (c *Conn) Resize(width, height int) (*image.RGBA, error) {
 		if c.size == image.Pt(width, height) {
 			return c.Frame()
 		}
-		old, said := newFrame(c.size), false
-		for !said {
-			if said, err = c.message(old); err != nil {
-				return nil, fmt.Errorf("rfb resize: %w", endMeansEarly(err))
-			}
+		old, err := c.request(true) // Xvnc says nothing, not even this, to a client that is not waiting for anything
+		for said := false; err == nil && !said; {
+			said, err = c.message(old)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("rfb resize: %w", endMeansEarly(err))
 		}
 	}
 	return nil, errors.New("rfb resize: the server's screen does not keep its size")

@@ -246,7 +246,7 @@ func TestResize(t *testing.T) {
 		t.Fatalf("%v, %v", got, err)
 	}
 	want := words([]uint8{251, 0}, uint16(4), uint16(3), []uint8{1, 0}, uint32(7), uint16(0), uint16(0), uint16(4), uint16(3), uint32(9),
-		[]uint8{3, 0, 0, 0, 0, 0, 0, 4, 0, 3})
+		[]uint8{3, 1, 0, 0, 0, 0, 0, 2, 0, 2}, []uint8{3, 0, 0, 0, 0, 0, 0, 4, 0, 3})
 	if diff := cmp.Diff(want, s.said.Bytes()[begin:]); diff != "" {
 		t.Errorf("the request (-want +got):\n%s", diff)
 	}
