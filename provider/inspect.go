@@ -76,8 +76,11 @@ func (p *Provider) Inspect(ctx context.Context, address string) (Details, error)
 	return d, nil
 }
 
-// peekLimit bounds the look into a sandbox.
-const peekLimit = 10 * time.Second
+// peekLimit and peekOutput bound the look into a sandbox, whose bash may be anything by now: the script prints less than 200 bytes.
+const (
+	peekLimit  = 10 * time.Second
+	peekOutput = 4096
+)
 
 // peek reads the limits and the home from inside a running box. home is returned where the container does not tell.
 func (p *Provider) peek(ctx context.Context, b box, home string) (limits, string, error) {
@@ -97,10 +100,12 @@ func (p *Provider) peek(ctx context.Context, b box, home string) (limits, string
 	}()
 	home = env.Info().Home
 	r, err := env.Execute(ctx, contract.Request{
-		Argv: []string{"bash", "-c", limitsScript, "bash"}, Dir: "/", Timeout: peekLimit,
+		Argv: []string{"bash", "-c", limitsScript, "bash"}, Dir: "/", Timeout: peekLimit, MaxOutput: peekOutput,
 		Env: map[string]string{"BASH_ENV": ""}, // no file of the sandbox's is to run, and none to change what this prints
 	})
 	switch {
+	case ctx.Err() != nil, r.TimedOut:
+		return unknown, home, fmt.Errorf("it did not answer within %s", peekLimit)
 	case err != nil:
 		return unknown, home, err
 	case r.ExitCode != 0:
