@@ -134,7 +134,7 @@ func checkHermes(ctx context.Context, patience time.Duration) contract.Check {
 	c := contract.Check{Name: "Hermes", Status: contract.CheckOK}
 	path, err := exec.LookPath("hermes")
 	if err != nil {
-		c.Detail = "hermes is not on PATH"
+		c.Detail = "hermes is not on PATH, so nothing of it was checked"
 		return c
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -175,9 +175,9 @@ func numbers(texts []string) []int {
 
 // checkDocker tells what streams into a sandbox run on.
 func checkDocker() contract.Check {
-	c := contract.Check{Name: "docker CLI", Status: contract.CheckOK, Detail: "not on PATH, so streams into a sandbox run through dockerbox exec"}
+	c := contract.Check{Name: "docker CLI", Status: contract.CheckOK, Detail: "not on PATH; streams into a sandbox run through dockerbox exec"}
 	if path, err := exec.LookPath("docker"); err == nil {
-		c.Detail = path + ", which streams into a sandbox run through"
+		c.Detail = "streams into a sandbox run through " + path
 	}
 	return c
 }

@@ -59,7 +59,7 @@ func TestCheckHermes(t *testing.T) {
 	for name, tc := range map[string]struct {
 		script, status, detail string // <hermes> stands for the program's path
 	}{
-		"none":            {"", "ok", "hermes is not on PATH"},
+		"none":            {"", "ok", "hermes is not on PATH, so nothing of it was checked"},
 		"0.22.2":          {"echo 'Hermes Agent v0.22.2.post1 (2026.9.24)'; echo 'Python: 3.11.7'", "warn", "v0.22.2.post1 at <hermes>: a cd into /home/… does not last between tool calls, and Bot Desktop is refused for plugin backends"},
 		"older":           {"echo 'Hermes Agent v0.9.30'", "warn", "v0.9.30 at <hermes>: a cd into /home/… does not last between tool calls, and Bot Desktop is refused for plugin backends"},
 		"the one after":   {"echo 'Hermes Agent v0.22.3 (2026.12.1)'", "ok", "v0.22.3 at <hermes>"},
