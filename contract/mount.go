@@ -87,7 +87,7 @@ func (m Mount) problem() string {
 	case found && (option == "z" || option == "Z" || strings.HasSuffix(option, ",z") || strings.HasSuffix(option, ",Z")):
 		return "dockerbox does not change SELinux labels; chcon -Rt container_file_t on the source does"
 	case found && path.IsAbs(option):
-		return "there is a colon too many: a path with a colon in it cannot be mounted, but a symbolic link to it can"
+		return "a path with a colon in it cannot be mounted, but a symbolic link to it can"
 	case found:
 		return "the options there are, ro and rw, do not include " + quoteShort(option)
 	case !path.IsAbs(target):

@@ -99,7 +99,7 @@ func usageRows() []badInput {
 		up("mount onto a relative path", `volume: "/tmp:rel": the target must be an absolute path in the sandbox`, "-v", "/tmp:rel"),
 		up("two mounts onto one path", `volume: "/etc:/a": something else is mounted at /a already`, "-v", "/tmp:/a", "-v", "/etc:/a"),
 		up("mount with an unknown option", `volume: "/tmp:/a:rx": the options there are, ro and rw, do not include "rx"`, "-v", "/tmp:/a:rx"),
-		up("mount of a path with a colon", `volume: "/tmp/a:b:/c": there is a colon too many: a path with a colon in it cannot be mounted, but a symbolic link to it can`, "-v", "/tmp/a:b:/c"),
+		up("mount of a path with a colon", `volume: "/tmp/a:b:/c": a path with a colon in it cannot be mounted, but a symbolic link to it can`, "-v", "/tmp/a:b:/c"),
 		up("mount with an SELinux label", `volume: "/tmp:/a:Z": dockerbox does not change SELinux labels; chcon -Rt container_file_t on the source does`, "-v", "/tmp:/a:Z"),
 		up("mount over the root", `volume: "/tmp:/": the target must not be the sandbox's root`, "-v", "/tmp:/"),
 		up("mount over /proc", `volume: "/tmp:/proc": the target must not be in /proc`, "-v", "/tmp:/proc"),
