@@ -293,3 +293,56 @@ func TestScreenshotSaysWhyTheStreamEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestPanelsPlaceIsChecked(t *testing.T) {
+	for text, want := range map[string]image.Rectangle{
+		"0 0 1440 34": image.Rect(0, 0, 1440, 34), "-3 866 20 34": image.Rect(-3, 866, 17, 900), "": {}, "1 2 3": {}, "1 2 3 4 5": {}, "0 0 0 34": {}, "0 0 99999999999 1": {}, "0 0 70000 1": {}, "a b c d": {},
+	} {
+		if got, ok := parseRect(text); ok == want.Empty() || ok && got != want {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	p := image.NewRGBA(image.Rect(5, 5, 8, 8))
+	if !plain(p) || !plain(image.NewRGBA(image.Rectangle{})) {
+		t.Error("a picture of one colour has several")
+	}
+	p.Pix[len(p.Pix)-2]++
+	if plain(p) {
+		t.Error("a picture with another colour at its end has one")
+	}
+}
+
+// A new screen is not handed over before its panel is drawn.
+func TestStartWaitsUntilThePanelIsDrawn(t *testing.T) {
+	hello := "RFB 003.008\n\x01\x01\x00\x00\x00\x00" + "\x00\x02\x00\x01" + strings.Repeat("\x00", 16) + "\x00\x00\x00\x00"
+	update := func(second string) string {
+		return "\x00\x00\x00\x01\x00\x00\x00\x00\x00\x02\x00\x01\x00\x00\x00\x00" + "\x00\x00\x00\x00" + second
+	}
+	const black, white = "\x00\x00\x00\x00", "\xff\xff\xff\x00"
+	// The server ends when it has been told so many bytes, or when the stream is closed.
+	answer := func(server string, told int64) func(contract.Request) (contract.Result, error) {
+		return func(r contract.Request) (contract.Result, error) {
+			if r.Argv[1] != "dial" {
+				return says(0, append([]string{"panel=0 0 2 1"}, aReport...)...)(r)
+			}
+			wrote := make(chan error, 1)
+			go func() { _, err := io.WriteString(r.Stdout, server); wrote <- err }()
+			if _, err := io.CopyN(io.Discard, r.Stdin, told); err != nil && !errors.Is(err, io.EOF) {
+				return contract.Result{}, err
+			}
+			return contract.Result{}, <-wrote
+		}
+	}
+	const handshake, request = 12 + 1 + 1 + 20 + 16, 10
+	b := newBox(answer(hello+update(black)+update(white)+update(white), 1000))
+	if st, err := Start(t.Context(), b, Options{}); err != nil || !st.Running || len(b.asked) != 2 {
+		t.Errorf("%+v, %v after %d requests", st, err, len(b.asked))
+	}
+	b = newBox(answer(hello+update(black), handshake+2*request))
+	if _, err := Start(t.Context(), b, Options{}); err == nil || !strings.Contains(err.Error(), "unexpected EOF") {
+		t.Errorf("a screen that went away: %v", err)
+	}
+}

@@ -80,13 +80,13 @@ func (s screen) notRunning() error {
 }
 
 // streamError says what broke the talk with a screen: protocol is what the talk noticed, road how its stream ended.
-func (s screen) streamError(protocol, road error) error {
+func streamError(env contract.Environment, protocol, road error) error {
 	var backend *contract.BackendError
 	if errors.As(road, &backend) {
 		return backend
 	}
 	return &contract.BackendError{
-		Reason: fmt.Sprintf("the screen of sandbox %q cannot be read: %s", s.env.Info().Name, clean(protocol.Error())),
+		Reason: fmt.Sprintf("the screen of sandbox %q cannot be read: %s", env.Info().Name, clean(protocol.Error())),
 		Hint:   "if it stays, dockerbox desktop stop and start again", Err: protocol,
 	}
 }

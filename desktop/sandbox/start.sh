@@ -48,33 +48,57 @@ give_up() {
 }
 
 launcher=$(cat)
-mapped=''
-end=$((SECONDS + limit)) spawned=0 grace=0
-until find_screen living; do
-  ((SECONDS < end)) || give_up "no screen was published within $limit s"
-  if find_screen launched; then
-    pause # somebody's is coming up; Hermes takes no lock
-  elif ((spawned)) && [[ -e $base/${profile:-default}/failed ]]; then
-    refuse "$failed" "$(<"$base/${profile:-default}/failed")"
-  elif ((spawned && grace < 300)); then
-    grace=$((grace + 1)) # it was ended from outside: whoever did that starts another, or it is up to us
-    pause
-  elif ((spawned < 2)); then
-    spawned=$((spawned + 1)) grace=0
-    spawn
-  else
-    refuse "$failed" "the launcher is ended again and again"
-  fi
-done
+mapped='' panel=''
+end=$((SECONDS + limit)) spawned=0 grace=0 endings=0
 
-report "$dir" >/dev/null # sets DISPLAY and XAUTHORITY
+# await_living sets dir to the directory of a screen that lives, and starts one if nobody does.
+await_living() {
+  until find_screen living; do
+    ((SECONDS < end)) || give_up "no screen was published within $limit s"
+    if find_screen launched; then
+      pause # somebody's is coming up; Hermes takes no lock
+    elif ((spawned)) && [[ -e $base/${profile:-default}/failed ]]; then
+      refuse "$failed" "$(<"$base/${profile:-default}/failed")"
+    elif ((spawned + endings && grace < 150)); then
+      grace=$((grace + 1)) # it was ended from outside: whoever did that starts another, or it is up to us
+      pause
+    elif ((spawned < 2)); then
+      spawned=$((spawned + 1)) grace=0
+      spawn
+    else
+      refuse "$failed" "the launcher is ended again and again"
+    fi
+  done
+  report "$dir" >/dev/null # sets DISPLAY and XAUTHORITY
+}
+
+await_living
 until [[ $mapped == *xfdesktop*xfce4-panel* || $mapped == *xfce4-panel*xfdesktop* ]]; do
   ((SECONDS < end)) || give_up "desktop and panel were not mapped within $limit s"
-  living "$dir" || give_up 'the screen ended while its desktop came up'
+  if ! living "$dir"; then # somebody ended it, to start another perhaps, as Hermes does that saw no screen yet
+    ((endings++ < 2)) || give_up 'the screen is ended again and again while its desktop comes up'
+    grace=0
+    await_living
+  fi
   pause # xprop can watch, but says nothing in time when it writes to a pipe
   mapped=''
   for id in $(xprop -root -notype _NET_CLIENT_LIST 2>/dev/null | window_ids); do
-    mapped+=$(xprop -id "$id" -notype WM_CLASS 2>/dev/null)
+    class=$(xprop -id "$id" -notype WM_CLASS 2>/dev/null)
+    [[ $class != *xfce4-panel* ]] || panel=$id
+    mapped+=$class
   done
 done
 report "$dir"
+
+# What is mapped has not been drawn yet. Where the panel of a new screen is to be, is for whoever can see it.
+((EPOCHSECONDS - $(stat -c %Y "$dir/launcher.pid") < 5)) || exit 0
+x='' y='' width='' height=''
+while read -r word rest; do
+  case "$word $rest" in
+    'Absolute upper-left X:'*) x=${rest##* } ;;
+    'Absolute upper-left Y:'*) y=${rest##* } ;;
+    Width:*) width=$rest ;;
+    Height:*) height=$rest ;;
+  esac
+done < <(xwininfo -id "$panel" 2>/dev/null)
+[[ -z $height ]] || record panel "$x $y $width $height"

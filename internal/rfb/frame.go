@@ -7,21 +7,40 @@ import (
 	"io"
 )
 
+// everything is a part that no screen is larger than.
+var everything = image.Rectangle{Max: image.Pt(1<<16, 1<<16)}
+
 // Frame asks for the whole screen and returns it, every pixel opaque. When the screen changes its size meanwhile it is the new one.
-func (c *Conn) Frame() (*image.RGBA, error) {
-	f, err := c.frame()
+func (c *Conn) Frame() (*image.RGBA, error) { return c.Part(everything) }
+
+// Part is Frame for what of the screen lies in part. The picture has the screen's coordinates; it is empty when nothing of it does.
+func (c *Conn) Part(part image.Rectangle) (*image.RGBA, error) {
+	f, err := c.frame(part)
 	if err != nil {
 		return nil, fmt.Errorf("rfb frame: %w", endMeansEarly(err))
 	}
 	return f.image, nil
 }
 
+// Await waits until something within part has changed since it was last asked for.
+func (c *Conn) Await(part image.Rectangle) error {
+	f, err := c.request(part, true)
+	for before := f.changes; err == nil && f.changes == before; {
+		_, err = c.message(f)
+	}
+	if err != nil {
+		return fmt.Errorf("rfb await: %w", endMeansEarly(err))
+	}
+	return nil
+}
+
 // frame is a picture that is being filled.
 type frame struct {
-	image  *image.RGBA
-	came   []row // of each line, what has come
-	left   int   // pixels
-	budget int   // pixels and messages the server may still send before this is taken for a flood
+	image   *image.RGBA // of the part that was asked for, in the screen's coordinates
+	came    []row       // of each line, what has come
+	left    int         // pixels that have not
+	budget  int         // pixels and messages the server may still send before this is taken for a flood
+	changes int         // updates that came
 }
 
 // row is which pixels of a line have come, one bit each.
@@ -34,9 +53,9 @@ const (
 	mostRequests = 8
 )
 
-func (c *Conn) frame() (*frame, error) {
+func (c *Conn) frame(part image.Rectangle) (*frame, error) {
 	for n := range mostRequests {
-		f, err := c.request(n > 0)
+		f, err := c.request(part, n > 0)
 		anew := false
 		for err == nil && f.left > 0 && !anew {
 			anew, err = c.message(f)
@@ -50,23 +69,23 @@ func (c *Conn) frame() (*frame, error) {
 
 var errFlood = errors.New("the server sends more than the screen it was asked for")
 
-// request asks for every pixel of the screen, or again for what the last request has not brought. A server that says its size in
-// answer to each full request, as Xvnc does, would never come to the pixels.
-func (c *Conn) request(again bool) (*frame, error) {
-	incremental := uint8(0)
+// request asks for every pixel of a part of the screen, or again for what the last request has not brought. A server that says its size
+// in answer to each full request, as Xvnc does, would never come to the pixels.
+func (c *Conn) request(part image.Rectangle, again bool) (*frame, error) {
+	f := newFrame(part.Intersect(image.Rectangle{Max: c.size}))
+	at, incremental := f.image.Rect, uint8(0)
 	if again {
 		incremental = 1
 	}
-	err := c.write(struct {
+	return f, c.write(struct {
 		Type, Incremental   uint8
 		X, Y, Width, Height uint16
-	}{requestUpdate, incremental, 0, 0, uint16(c.size.X), uint16(c.size.Y)})
-	return newFrame(c.size), err
+	}{requestUpdate, incremental, uint16(at.Min.X), uint16(at.Min.Y), uint16(at.Dx()), uint16(at.Dy())})
 }
 
-func newFrame(size image.Point) *frame {
-	pixels := size.X * size.Y
-	return &frame{image: image.NewRGBA(image.Rectangle{Max: size}), came: make([]row, size.Y), left: pixels, budget: mostScreens*pixels + mostMessages}
+func newFrame(part image.Rectangle) *frame {
+	pixels := part.Dx() * part.Dy()
+	return &frame{image: image.NewRGBA(part), came: make([]row, part.Dy()), left: pixels, budget: mostScreens*pixels + mostMessages}
 }
 
 // message reads one message of the server and reports whether the picture has to be asked for anew: the server said its size, so what
@@ -126,6 +145,7 @@ func (c *Conn) update(f *frame) (anew bool, err error) {
 	if err := c.read(&head); err != nil {
 		return false, err
 	}
+	f.changes++
 	for range head.Count {
 		var r rectangle
 		if err := c.read(&r); err != nil {
@@ -161,16 +181,20 @@ func (c *Conn) raw(f *frame, r rectangle, dropped bool) error {
 	if dropped {
 		return c.skip(at.Dx() * at.Dy() * pixel)
 	}
+	wanted := at.Intersect(f.image.Rect) // a server may send more than the part it was asked for
+	line := make([]byte, at.Dx()*pixel)
 	for y := at.Min.Y; y < at.Max.Y; y++ {
-		begin := f.image.PixOffset(at.Min.X, y)
-		line := f.image.Pix[begin : begin+at.Dx()*pixel]
 		if _, err := io.ReadFull(c.r, line); err != nil {
 			return err
+		}
+		if y < wanted.Min.Y || y >= wanted.Max.Y {
+			continue
 		}
 		for i := pixel - 1; i < len(line); i += pixel {
 			line[i] = 0xff
 		}
-		f.note(y, at.Min.X, at.Max.X)
+		copy(f.image.Pix[f.image.PixOffset(wanted.Min.X, y):], line[(wanted.Min.X-at.Min.X)*pixel:(wanted.Max.X-at.Min.X)*pixel])
+		f.note(y-f.image.Rect.Min.Y, wanted.Min.X-f.image.Rect.Min.X, wanted.Max.X-f.image.Rect.Min.X)
 	}
 	return nil
 }

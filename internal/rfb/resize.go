@@ -75,7 +75,7 @@ func (c *Conn) Resize(width, height int) (*image.RGBA, error) {
 		if c.size == image.Pt(width, height) {
 			return c.Frame()
 		}
-		old, err := c.request(true) // Xvnc says nothing, not even this, to a client that is not waiting for anything
+		old, err := c.request(everything, true) // Xvnc says nothing, not even this, to a client that is not waiting for anything
 		for said := false; err == nil && !said; {
 			said, err = c.message(old)
 		}

@@ -143,6 +143,39 @@ func TestFrameIsPutTogether(t *testing.T) {
 	}
 }
 
+func TestPartOfTheScreen(t *testing.T) {
+	c, s := dialScript(t, hello(4, 3),
+		update(append(rect(0, 1, 3, 1, encodingRaw), words(pixels(1, 1, 1, 1), pixels(1, 2, 2, 2), pixels(1, 3, 3, 3))...)), // more than was asked for
+		update(append(rect(3, 0, 1, 3, encodingRaw), pixels(3, 4, 4, 4)...)),
+		words(uint8(bell)), update(append(rect(1, 1, 1, 1, encodingRaw), pixels(1, 9, 9, 9)...)),
+	)
+	begin := s.said.Len()
+	got, err := c.Part(image.Rect(1, 1, 9, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := image.NewRGBA(image.Rect(1, 1, 4, 2))
+	for x := 1; x < 4; x++ {
+		want.SetRGBA(x, 1, color.RGBA{R: uint8(x + 1), G: uint8(x + 1), B: uint8(x + 1), A: 255})
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := c.Await(image.Rect(1, 1, 2, 2)); err != nil {
+		t.Error(err)
+	}
+	if err := c.Await(image.Rect(1, 1, 2, 2)); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("nothing changed any more, and it said %v", err)
+	}
+	asked := []byte{3, 0, 0, 1, 0, 1, 0, 3, 0, 1, 3, 1, 0, 1, 0, 1, 0, 1, 0, 1, 3, 1, 0, 1, 0, 1, 0, 1, 0, 1}
+	if diff := cmp.Diff(asked, s.said.Bytes()[begin:]); diff != "" {
+		t.Errorf("the requests (-want +got):\n%s", diff)
+	}
+	if none, err := c.Part(image.Rect(7, 7, 9, 9)); err != nil || !none.Rect.Empty() {
+		t.Errorf("outside: %v, %v", none, err)
+	}
+}
+
 func TestFrameRefusals(t *testing.T) {
 	for name, tc := range map[string]struct {
 		server []byte
@@ -318,6 +351,9 @@ func FuzzServer(f *testing.F) {
 		c, err := Dial(&script{Reader: bytes.NewReader(server)})
 		if err != nil {
 			return
+		}
+		if part, err := c.Part(image.Rect(1, 0, 2, 2)); err == nil && !part.Rect.In(image.Rectangle{Max: c.Size()}) {
+			t.Fatalf("a part of %v from a screen of %v", part.Rect, c.Size())
 		}
 		for _, ask := range []func() (*image.RGBA, error){c.Frame, func() (*image.RGBA, error) { return c.Resize(1, 1) }} {
 			if c.size.X*c.size.Y > 1<<20 {
