@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/desktop"
 	"github.com/hermes-dockerbox/dockerbox/provider"
 )
 
@@ -22,7 +24,7 @@ type upOptions struct {
 	cpus                                    float64
 	pids                                    int64
 	env, envFiles, forward, volumes         []string
-	ephemeral, recreate, json               bool
+	ephemeral, recreate, desktop, json      bool
 }
 
 func newUp(std streams, open opener) *cobra.Command {
@@ -54,7 +56,7 @@ the home of the account takes the place of the volume that keeps the home.`,
 			if err != nil {
 				return err
 			}
-			return runUp(c.Context(), std, open, cfg, o.json)
+			return runUp(c.Context(), std, open, cfg, &o)
 		},
 	}
 	c.Flags().AddFlagSet(o.flags())
@@ -79,6 +81,7 @@ func (o *upOptions) flags() *pflag.FlagSet {
 	f.StringArrayVarP(&o.volumes, "volume", "v", nil, "mount `SRC:DST[:ro]`, SRC a host path or the name of a volume")
 	f.BoolVar(&o.ephemeral, "ephemeral", false, "keep no home: it goes with the container")
 	f.BoolVar(&o.recreate, "recreate", false, "make the container anew; the home is kept")
+	f.BoolVar(&o.desktop, "desktop", false, "start its screen, too")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return f
 }
@@ -182,10 +185,11 @@ type upAnswer struct {
 	User     string   `json:"user"`
 	Home     string   `json:"home"`
 	Created  bool     `json:"created"`
+	Display  string   `json:"display,omitempty"` // of the screen, when one was asked for
 	Warnings []string `json:"warnings"`
 }
 
-func runUp(ctx context.Context, std streams, open opener, cfg contract.Config, asJSON bool) error {
+func runUp(ctx context.Context, std streams, open opener, cfg contract.Config, o *upOptions) error {
 	bar := newPullProgress(std.err)
 	p, err := open(provider.WithProgress(bar.report))
 	if err != nil {
@@ -200,14 +204,25 @@ func runUp(ctx context.Context, std streams, open opener, cfg contract.Config, a
 	for _, w := range info.Warnings {
 		note(std.err, "warning: "+w)
 	}
+	// Without its screen the sandbox is there all the same, so the answer comes either way.
+	var screen desktop.Status
+	if o.desktop {
+		screen, err = desktop.Start(ctx, env, desktop.Options{Profile: cfg.Profile})
+	}
+	return errors.Join(err, sayUp(std.out, info, screen.Display, o.json), p.Close())
+}
+
+// sayUp prints the answer; display is empty when no screen was started.
+func sayUp(w io.Writer, info contract.Info, display string, asJSON bool) error {
 	if asJSON {
 		warnings := info.Warnings
 		if warnings == nil {
 			warnings = []string{}
 		}
-		err = printJSON(std.out, upAnswer{schema, info.Name, info.ContainerID, info.Image, info.User, info.Home, info.Created, warnings})
-	} else {
-		err = say(std.out, "name   %s\nid     %s\nimage  %s\nuser   %s\nhome   %s\n", info.Name, shortID(info.ContainerID), info.Image, info.User, shown(info.Home))
+		return printJSON(w, upAnswer{schema, info.Name, info.ContainerID, info.Image, info.User, info.Home, info.Created, display, warnings})
 	}
-	return errors.Join(err, p.Close())
+	if display != "" {
+		display = "screen " + display + "\n"
+	}
+	return say(w, "name   %s\nid     %s\nimage  %s\nuser   %s\nhome   %s\n%s", info.Name, shortID(info.ContainerID), info.Image, info.User, shown(info.Home), display)
 }

@@ -116,7 +116,7 @@ func TestEachFlagOfUpIsASettingOrNone(t *testing.T) {
 	var o upOptions
 	o.flags().VisitAll(func(f *pflag.Flag) {
 		_, shapes := settingOf[f.Name]
-		if known := shapes || f.Name == "recreate" || f.Name == "json"; !known {
+		if known := shapes || f.Name == "recreate" || f.Name == "desktop" || f.Name == "json"; !known {
 			t.Errorf("--%s is in no list", f.Name)
 		}
 	})
