@@ -105,7 +105,7 @@ func TestCheckDocker(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", dir)
-	if c := checkDocker(); c.Status != contract.CheckOK || !strings.HasPrefix(c.Detail, dir+"/docker, ") {
+	if c := checkDocker(); c.Status != contract.CheckOK || !strings.HasSuffix(c.Detail, " through "+dir+"/docker") {
 		t.Errorf("%+v", c)
 	}
 }
