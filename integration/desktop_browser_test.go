@@ -42,4 +42,23 @@ until curl -sf http://127.0.0.1:8123/ >/dev/null; do read -rt 0.05 <> <(:) || :;
 		t.Errorf("renderers have %q, want 3 process numbers and 2 filters", got)
 	}
 	f.on(t, st, agentBrowser+"close")
+	f.await(t, st, "! pgrep -x chromium >/dev/null")
+
+	// Who takes over by hand, on the panel, lands in the same profile, and Hermes can join that browser.
+	c := newMCPClient(t, f.name)
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for _, w := range c.windows() {
+		if w.App == "Xfce4-panel" {
+			c.elements(w) // a click needs a picture that it is about
+			c.call(nil, "click", map[string]any{"pid": w.PID, "window_id": w.WindowID, "x": 75, "y": 17, "delivery_mode": "foreground"})
+		}
+	}
+	f.await(t, st, `xprop -root _NET_CLIENT_LIST | grep -q '0x.*0x.*0x'`)
+	f.await(t, st, "[[ -s /home/pn/.hermes/bot-desktop/browser-profile/DevToolsActivePort ]]")
+	f.on(t, st, "curl -sf http://127.0.0.1:$(head -n 1 /home/pn/.hermes/bot-desktop/browser-profile/DevToolsActivePort)/json/version")
+	f.picture(t, "by-hand")
 }

@@ -64,6 +64,14 @@ place XDG_CACHE_HOME "$HOME/.cache" cache
 place XDG_DATA_HOME "$HOME/.local/share" share
 place XDG_RUNTIME_DIR "$dir/run" run
 
+# The browser that people start on the screen is the one that Hermes drives: one profile, and a port by which Hermes joins it while it runs.
+browser=$HOME/.hermes/bot-desktop/browser-profile
+if [[ -r /usr/share/applications/chromium.desktop ]] && mkdir -p -- "$browser" 2>/dev/null; then
+  mkdir -p menu/applications
+  sed "s|^Exec=[^ ]*|& --user-data-dir=$browser --remote-debugging-port=0|" /usr/share/applications/chromium.desktop >menu/applications/chromium.desktop
+  export XDG_DATA_DIRS=$dir/menu:${XDG_DATA_DIRS:-/usr/local/share:/usr/share}
+fi
+
 rm -f rfb.sock failed
 : >"$XAUTHORITY" # or xauth says that it is new
 # On standard input, because everybody may read a command line.
