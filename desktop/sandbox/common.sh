@@ -64,14 +64,18 @@ take_lock() {
   refuse $failed "$base is removed again and again"
 }
 
-# members prints the launcher of DIR and whatever has the screen's key in its environment: the desktop's own programs, and those that came
-# from outside, such as the server of the browser tool, of no use without the screen. The launcher's number may have become another's.
+# members prints the processes of the session that the launcher of DIR led, alive or dead, and the servers that drive the screen from
+# outside it, which are of no use afterwards. Numbers may have become others' since, so each must have the screen's key in its environment.
 members() {
   local one
-  [[ ! $pid =~ ^[0-9]+$ || $(words "$pid") != *launcher.sh* ]] || echo "$pid"
-  while IFS=/ read -r _ _ one _; do
-    [[ $one == "$pid" ]] || echo "$one"
-  done < <(grep -lzxF -- "XAUTHORITY=$1/Xauthority" /proc/[0-9]*/environ 2>/dev/null)
+  if [[ $pid =~ ^[0-9]+$ && $(words "$pid") == *launcher.sh* ]]; then
+    echo "$pid"
+  fi
+  for one in $([[ ! $pid =~ ^[0-9]+$ ]] || pgrep -s "$pid") $(pgrep -x 'agent-browser.*|cua-driver.*'); do
+    if [[ $one != "$pid" ]] && grep -qzxF "XAUTHORITY=$1/Xauthority" "/proc/$one/environ" 2>/dev/null; then
+      echo "$one"
+    fi
+  done
 }
 
 # servers prints the display servers that serve DIR, whoever started them.
