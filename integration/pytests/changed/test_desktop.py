@@ -92,7 +92,7 @@ class Screen(HermesCase):
 
     def windows(self, part):
         """The titles of the windows of that class."""
-        return [w["title"] for w in screen()["windows"] if part in w["class"].lower()]
+        return [w["title"] for w in screen().get("windows", []) if part in w["class"].lower()]
 
     def on_screen(self, command):
         """Run a program on the screen, as something on the screen would; its output."""
@@ -252,6 +252,9 @@ class Screen(HermesCase):
         said = self.on_screen(f"timeout 20 {chrome} --user-data-dir={PROFILE} --no-sandbox about:blank 2>&1")
         self.assertIn("existing browser session", said)
         self.assertEqual(len(self.browsers()), 1)
+        # The end of the screen is that of the browser, and of its server, which nobody could reach any more.
+        dockerbox("desktop", "stop", SANDBOX)
+        self.assertEqual(self.run_in("pgrep -c 'chromium|agent-browser' || :").strip(), "0")
 
     def test_profile_survives_a_container_that_is_made_anew(self):
         self.open_page()
