@@ -52,6 +52,7 @@ var layers = map[string]layer{
 	"image/verify":               {level: 4, own: []string{"contract", "desktop", "provider"}, foreign: []string{"github.com/opencontainers/image-spec"}},
 	"cmd/dockerbox":              {level: 5, own: []string{"contract", "desktop", "image/verify", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
 	"integration":                {level: 6},
+	"integration/bench":          {level: 6, own: []string{"contract", "desktop", "image", "internal/agentbin", "internal/engine", "provider"}},
 }
 
 // onlyIn names libraries that a single package may import, tests included: a second user
