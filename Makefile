@@ -53,16 +53,18 @@ test: ## check, then integration: everything
 	$(STEP) 'make check' $(MAKE) check
 	$(STEP) 'make integration' $(MAKE) integration
 
-test-all: test ## test, the image's size, and a minute of each fuzz target
+test-all: test ## test, the image's size, an idle screen, and a minute of each fuzz target
 	$(STEP) 'measure the sandbox image' scripts/show-layers --compressed
+	$(STEP) 'leave a screen alone for 11 minutes' scripts/run-go-tests -count=1 -timeout 20m -tags integration,idle -run TestScreenAfter ./integration
 	$(STEP) 'fuzz each target for 60 s' scripts/fuzz 60
 
-bench: docker build image hermes-venv ## execute("true") through real Hermes: dockerbox against the built-in backends; then bench-desktop
-	$(STEP) 'measure execute("true")' build/hermes/bin/python integration/bench/bench_hermes.py --dockerbox bin/dockerbox
-	$(STEP) 'measure the screen' integration/bench/bench_desktop.py --dockerbox bin/dockerbox
+bench: docker build image hermes-venv ## measure dockerbox beside Hermes's built-in backends, into docs/benchmarks.md
+	$(STEP) 'build the bench' go build -o build/bin/bench ./integration/bench
+	$(STEP) 'measure, in about 6 minutes' build/bin/bench --write
 
-bench-desktop: docker build image ## the screen: from a container's start to its desktop, at rest, and a picture of it
-	$(STEP) 'measure the screen' integration/bench/bench_desktop.py --dockerbox bin/dockerbox
+bench-desktop: docker build image hermes-venv ## the screen: from a container's start to its desktop, at rest, and a picture of it
+	$(STEP) 'build the bench' go build -o build/bin/bench ./integration/bench
+	$(STEP) 'measure the screen' build/bin/bench --only desktop
 
 fuzz: agents ## each fuzz target for FUZZ_SECONDS (10)
 	$(STEP) 'fuzz each target for $(FUZZ_SECONDS) s' scripts/fuzz $(FUZZ_SECONDS)
