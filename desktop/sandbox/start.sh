@@ -48,7 +48,7 @@ give_up() {
 }
 
 launcher=$(cat)
-mapped='' panel=''
+panel=''
 end=$((SECONDS + limit)) spawned=0 grace=0 endings=0
 
 # await_living sets dir to the directory of a screen that lives, and starts one if nobody does.
@@ -72,20 +72,23 @@ await_living() {
   report "$dir" >/dev/null # sets DISPLAY and XAUTHORITY
 }
 
+# Each look costs a process, and the desktop that comes up has a better use for the processor.
 await_living
-until [[ $mapped == *xfdesktop*xfce4-panel* || $mapped == *xfce4-panel*xfdesktop* ]]; do
+declare -A classes=()
+until [[ ${classes[*]-} == *xfdesktop* && ${classes[*]-} == *xfce4-panel* ]]; do
   ((SECONDS < end)) || give_up "desktop and panel were not mapped within $limit s"
-  if ! living "$dir"; then # somebody ended it, to start another perhaps, as Hermes does that saw no screen yet
+  if ! kill -0 "$pid" 2>/dev/null || [[ ! -S $dir/rfb.sock ]]; then # somebody ended it, to start another perhaps, as Hermes does that saw no screen yet
     ((endings++ < 2)) || give_up 'the screen is ended again and again while its desktop comes up'
-    grace=0
+    grace=0 classes=()
     await_living
   fi
   pause # xprop can watch, but says nothing in time when it writes to a pipe
-  mapped=''
-  for id in $(xprop -root -notype _NET_CLIENT_LIST 2>/dev/null | window_ids); do
-    class=$(xprop -id "$id" -notype WM_CLASS 2>/dev/null)
-    [[ $class != *xfce4-panel* ]] || panel=$id
-    mapped+=$class
+  list=$(xprop -root -notype _NET_CLIENT_LIST 2>/dev/null)
+  for id in ${list#*#}; do
+    id=${id%,}
+    [[ $id == 0x* && -z ${classes[$id]-} ]] || continue
+    classes[$id]=$(xprop -id "$id" -notype WM_CLASS 2>/dev/null)
+    [[ ${classes[$id]} != *xfce4-panel* ]] || panel=$id
   done
 done
 report "$dir"
