@@ -201,7 +201,8 @@ func TestAdaptLeavesASandboxWithJobs(t *testing.T) {
 	p, cfg := newProvider(t, e), fresh(e)()
 	env := open(t, p, cfg)
 	id := env.Info().ContainerID
-	prints(t, env, "nohup sleep 8821 >/dev/null 2>&1 &", "")
+	// Until it is a sleep it goes by the name of the shell it is forked from.
+	prints(t, env, "sleep 8821 >/dev/null 2>&1 & until read -r name <\"/proc/$!/comm\" && [[ $name == sleep ]]; do :; done", "")
 	cfg.Env, cfg.MemoryMB, cfg.Adapt = map[string]string{"A": "1"}, 256, true
 	i := open(t, p, cfg).Info()
 	if i.ContainerID != id || i.Created {
