@@ -19,19 +19,19 @@ type facts struct {
 	files     int64 // in /tmp and the home
 }
 
-// agentGauge prints, for the agent's processes in a container, memory in kB and open files, then the number of all processes, then the
-// files in /tmp and the home. It is one shell for the same each time; what it starts itself is in the numbers before and after alike.
-const agentGauge = `rss=0 fds=0 all=0
+// agentGauge prints, for the agent's processes in a container, memory in kB and open files, then the number of all processes, the files in
+// /tmp and the home, and how many resident agents there are. It is one shell for the same each time; what it starts itself is in the numbers before and after alike.
+const agentGauge = `rss=0 fds=0 all=0 resident=0
 for p in /proc/[0-9]*; do
   read -rd '' word <"$p/cmdline" || continue
   all=$((all + 1))
-  [[ $word == /.dockerbox/* ]] || continue
+  case $word in /.dockerbox/agent) ;; dockerbox-agent) resident=$((resident + 1)) ;; *) continue ;; esac
   while read -r name value _; do [[ $name == VmRSS: ]] && rss=$((rss + value)); done <"$p/status"
   open=("$p"/fd/*)
   fds=$((fds + ${#open[@]}))
 done 2>/dev/null
 files=$(find /tmp "$1" -xdev 2>/dev/null | wc -l)
-echo "$rss $fds $all $files"`
+echo "$rss $fds $all $files $resident"`
 
 // agentFacts looks into a sandbox from beside the agent, which would otherwise be in its own way; as root, to whom its descriptors are shown.
 func (b *bench) agentFacts(ctx context.Context, container, home string) (facts, error) {
@@ -39,16 +39,17 @@ func (b *bench) agentFacts(ctx context.Context, container, home string) (facts, 
 	if err != nil {
 		return facts{}, err
 	}
-	f, err := parseGauge(out)
-	if err == nil && (f.rss == 0 || f.fds == 0) {
-		err = fmt.Errorf("no agent is seen in container %.12s: %q", container, out)
-	}
-	return f, err
+	return parseGauge(out)
 }
 
+// parseGauge wants the resident agent to be among what was seen: without it the numbers would never grow.
 func parseGauge(out string) (f facts, err error) {
-	if n, err := fmt.Sscanf(out, "%d %d %d %d", &f.rss, &f.fds, &f.processes, &f.files); err != nil || n != 4 {
+	var resident int
+	if n, err := fmt.Sscanf(out, "%d %d %d %d %d", &f.rss, &f.fds, &f.processes, &f.files, &resident); err != nil || n != 5 {
 		return f, fmt.Errorf("the gauge printed %.200q", out)
+	}
+	if resident == 0 || f.rss == 0 || f.fds == 0 {
+		return f, fmt.Errorf("the gauge saw no agent: %.200q", out)
 	}
 	f.rss <<= 10
 	return f, nil

@@ -38,7 +38,7 @@ func start(args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, "bench: error:", err)
 		return 2
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop() // a second signal is ignored: what was made has to go
 	err = measure(ctx, o, out, log)
 	if err != nil {

@@ -85,10 +85,10 @@ func TestParseMemory(t *testing.T) {
 }
 
 func TestParseGauges(t *testing.T) {
-	if got, err := parseGauge("3296 15 4 812"); err != nil || got != (facts{3296 << 10, 15, 4, 812}) {
+	if got, err := parseGauge("3296 15 4 812 1"); err != nil || got != (facts{3296 << 10, 15, 4, 812}) {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, out := range []string{"", "1 2 3", "a b c d"} {
+	for _, out := range []string{"", "1 2 3 4", "a b c d e", "3296 15 4 812 0", "0 15 4 812 1"} {
 		if got, err := parseGauge(out); err == nil {
 			t.Errorf("%q gave %+v", out, got)
 		}
