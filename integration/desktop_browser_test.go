@@ -60,5 +60,10 @@ until curl -sf http://127.0.0.1:8123/ >/dev/null; do read -rt 0.05 <> <(:) || :;
 	f.await(t, st, `xprop -root _NET_CLIENT_LIST | grep -q '0x.*0x.*0x'`)
 	f.await(t, st, "[[ -s /home/pn/.hermes/bot-desktop/browser-profile/DevToolsActivePort ]]")
 	f.on(t, st, "curl -sf http://127.0.0.1:$(head -n 1 /home/pn/.hermes/bot-desktop/browser-profile/DevToolsActivePort)/json/version")
+	for _, w := range c.windows() {
+		if strings.HasPrefix(w.App, "Chrom") {
+			c.untilElements(w)
+		}
+	}
 	f.picture(t, "by-hand")
 }
