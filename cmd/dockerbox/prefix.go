@@ -54,11 +54,7 @@ func runPrefix(ctx context.Context, out io.Writer, open opener, o *prefixOptions
 	if err != nil {
 		return err
 	}
-	env, err := p.Attach(ctx, name)
-	if err != nil {
-		return errors.Join(err, p.Close())
-	}
-	argv, err := env.ExecPrefix(ctx, o.user, !o.noInteractive)
+	argv, err := p.ExecPrefix(ctx, name, o.user, !o.noInteractive)
 	if err = errors.Join(err, p.Close()); err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
-// creditStep is how much consumed input is gathered before the host hears of it while more is waiting.
-const creditStep = 64 << 10
+// creditStep is how much consumed input is gathered before the host hears of it. Until then it may still send three times as much.
+const creditStep = wire.Window / 4
 
 // input queues what the host sends for a command's standard input; the window bounds it. Safe for concurrent use.
 type input struct {
@@ -75,36 +75,40 @@ func (in *input) reopen() bool {
 	return !in.taken
 }
 
-// next waits for a piece. more tells whether another is queued behind it.
-func (in *input) next() (piece []byte, more, ok bool) {
+// next waits for a piece. ok is false at the end of input and after close.
+func (in *input) next() (piece []byte, ok bool) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	for len(in.queue) == 0 && !in.ended && !in.closed {
 		in.change.Wait()
 	}
 	if in.closed || len(in.queue) == 0 {
-		return nil, false, false
+		return nil, false
 	}
 	in.taken = true
 	piece, in.queue = in.queue[0], in.queue[1:]
-	return piece, len(in.queue) > 0, true
+	return piece, true
 }
 
 // feed writes the queue to f until the end of input or close, and closes f. When the command has closed its side, the rest is dropped
 // and granted all the same: not reading everything is no fault.
 func (in *input) feed(f *os.File) {
 	defer f.Close()
-	unread, owed := false, 0
+	unread, owed, wide := false, 0, false
 	for {
-		piece, more, ok := in.next()
+		piece, ok := in.next()
 		if !ok {
 			return
+		}
+		if len(piece) == wire.MaxData && !wide {
+			widen(f)
+			wide = true
 		}
 		if !unread {
 			_, err := f.Write(piece)
 			unread = err != nil
 		}
-		if owed += len(piece); owed >= creditStep || !more {
+		if owed += len(piece); owed >= creditStep {
 			in.mu.Lock()
 			in.credit += owed
 			closed := in.closed

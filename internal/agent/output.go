@@ -47,12 +47,17 @@ func newOutput(id uint32, w *wire.Writer) *output {
 // pump copies one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
 func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 	buf := make([]byte, wire.MaxData)
+	wide := false
 	for {
 		n := o.reserve(len(buf))
 		if n == 0 {
 			return false
 		}
 		got, err := r.Read(buf[:n])
+		if got == len(buf) && !wide {
+			widen(r)
+			wide = true
+		}
 		o.put(kind, buf[:got], n-got)
 		if err != nil {
 			return !os.IsTimeout(err)

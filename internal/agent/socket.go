@@ -115,5 +115,8 @@ func receiveStreams(fd int) (g greeting, in, out *os.File, err error) {
 	for _, fd := range fds {
 		_ = unix.SetNonblock(fd, true) // a regular file cannot; it never waits either
 	}
-	return g, os.NewFile(uintptr(fds[0]), "stdin"), os.NewFile(uintptr(fds[1]), "stdout"), nil
+	in, out = os.NewFile(uintptr(fds[0]), "stdin"), os.NewFile(uintptr(fds[1]), "stdout")
+	widen(in)
+	widen(out)
+	return g, in, out, nil
 }

@@ -78,6 +78,19 @@ func pipes(uid, gid int, weRead ...bool) (ours, theirs []*os.File, err error) {
 	return ours, theirs, nil
 }
 
+// pipeSize is what the kernel may keep in a pipe that carries a lot, in bytes. With its usual 64 KiB both sides are woken for each.
+const pipeSize = 1 << 20
+
+// widen asks for pipeSize. Not for every pipe: an account has a budget, the same for all containers, and whoever is above it gets pipes of
+// a page. The kernel may refuse; then the pipe stays as it was.
+func widen(f *os.File) {
+	raw, err := f.SyscallConn() // Fd would make it block
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
+}
+
 func closeAll(files []*os.File) {
 	for _, f := range files {
 		if f != nil {

@@ -245,15 +245,17 @@ func (a *answer) feed(data []byte) {
 	}
 }
 
-func TestAllConsumedInputIsGranted(t *testing.T) {
+// Small amounts are gathered, so a host always has most of the window left.
+func TestConsumedInputIsGranted(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
 	a := c.start(wire.Run{Shell: []byte("cat >/dev/null"), Stdin: true})
-	a.feed(make([]byte, 300_000))
-	eventually(t, "300000 bytes are granted", func() bool {
+	const size = 3_000_000
+	a.feed(make([]byte, size))
+	eventually(t, "all is granted but a quarter of the window", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return a.credit == 300_000
+		return a.credit > size-wire.Window/4 && a.credit <= size
 	})
 	a.send(wire.TypeEnd, nil)
 	a.wait()

@@ -48,7 +48,8 @@ func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (Conn
 	if err != nil {
 		return nil, e.explain(did, err)
 	}
-	return &Stream{conn: conn, stdout: stdoutReader{r: conn.Reader}}, nil
+	// The client's own buffer holds an eighth of one of the daemon's pieces.
+	return &Stream{conn: conn, stdout: stdoutReader{r: bufio.NewReaderSize(conn.Reader, readBuffer)}}, nil
 }
 
 // Read gives the exec's standard output.
@@ -78,6 +79,7 @@ type stdoutReader struct {
 }
 
 const (
+	readBuffer = 128 << 10
 	headerSize = 8
 	maxStderr  = 4 << 10
 )

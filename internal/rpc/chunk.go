@@ -14,8 +14,14 @@ func parseChunk(line []byte, method string) (p chunkParams, ok bool) {
 	s.words(`{`, `"jsonrpc"`, `:`, `"2.0"`, `,`, `"method"`, `:`)
 	s.words(`"`+method+`"`, `,`, `"params"`, `:`, `{`, `"call"`, `:`)
 	p.Call = s.number()
-	s.words(`,`, `"data"`, `:`)
-	p.Data = s.base64()
+	s.words(`,`)
+	if bytes.HasPrefix(s.rest, []byte(`"raw"`)) {
+		s.words(`"raw"`, `:`)
+		p.Raw = s.number()
+	} else {
+		s.words(`"data"`, `:`)
+		p.Data = s.base64()
+	}
 	if s.ok && bytes.HasPrefix(s.rest, []byte(",")) {
 		s.words(`,`, `"eof"`, `:`)
 		if p.EOF = bytes.HasPrefix(bytes.TrimLeft(s.rest, " "), []byte("true")); p.EOF {

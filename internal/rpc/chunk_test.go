@@ -11,9 +11,12 @@ func TestParseChunk(t *testing.T) {
 		line string
 		want *chunkParams // nil: left to the general way
 	}{
-		"compact":        {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"data":"aGk="}}`, &chunkParams{7, []byte("hi"), false}},
-		"spaced":         {`{"jsonrpc": "2.0", "method": "stdin", "params": {"call": 123456789012345678, "data": "", "eof": true}}`, &chunkParams{123456789012345678, []byte{}, true}},
-		"not yet":        {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"data":"aGk=","eof":false}}`, &chunkParams{7, []byte("hi"), false}},
+		"compact":        {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"data":"aGk="}}`, &chunkParams{Call: 7, Data: []byte("hi")}},
+		"spaced":         {`{"jsonrpc": "2.0", "method": "stdin", "params": {"call": 123456789012345678, "data": "", "eof": true}}`, &chunkParams{Call: 123456789012345678, EOF: true}},
+		"not yet":        {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"data":"aGk=","eof":false}}`, &chunkParams{Call: 7, Data: []byte("hi")}},
+		"raw":            {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"raw":65536}}`, &chunkParams{Call: 7, Raw: 65536}},
+		"raw at the end": {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"raw":2,"eof":true}}`, &chunkParams{Call: 7, Raw: 2, EOF: true}},
+		"raw of nothing": {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"raw":0}}`, nil},
 		"another method": {`{"jsonrpc":"2.0","method":"output","params":{"call":7,"data":"aGk="}}`, nil},
 		"another order":  {`{"jsonrpc":"2.0","method":"stdin","params":{"data":"aGk=","call":7}}`, nil},
 		"escape":         {`{"jsonrpc":"2.0","method":"stdin","params":{"call":7,"data":"aGk\u003d"}}`, nil},
@@ -31,7 +34,7 @@ func TestParseChunk(t *testing.T) {
 			if ok != (tc.want != nil) {
 				t.Fatalf("taken: %v, %+v", ok, got)
 			}
-			if ok && (got.Call != tc.want.Call || got.EOF != tc.want.EOF || !bytes.Equal(got.Data, tc.want.Data)) {
+			if ok && (got.Call != tc.want.Call || got.Raw != tc.want.Raw || got.EOF != tc.want.EOF || !bytes.Equal(got.Data, tc.want.Data)) {
 				t.Fatalf("got %+v, want %+v", got, tc.want)
 			}
 		})

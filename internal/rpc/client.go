@@ -57,7 +57,7 @@ func Connect(ctx context.Context, in io.Reader, out io.WriteCloser, name, versio
 		return nil, errors.Join(lost(context.Cause(ctx)), out.Close())
 	}
 	var r initializeResult
-	if err := c.request(ctx, methodInitialize, initializeParams{Protocol, peer{name, version}}, &r); err != nil {
+	if err := c.request(ctx, methodInitialize, initializeParams{Protocol: Protocol, Client: peer{name, version}}, &r); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil

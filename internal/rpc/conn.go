@@ -15,9 +15,11 @@ import (
 // conn is one client of a Server.
 type conn struct {
 	server  *Server
+	in      *lineReader // the reading goroutine's
 	out     *lineWriter
 	limit   int
 	greeted bool           // initialize succeeded; only the reading goroutine looks at it
+	raw     bool           // output goes out as it is; set before any request runs
 	running sync.WaitGroup // goroutines of requests
 
 	mu       sync.Mutex
@@ -41,18 +43,20 @@ type call struct {
 var nullID = []byte("null")
 
 // readAll handles lines until the stream ends, which is no error.
-func (c *conn) readAll(ctx context.Context, lines *lineReader) error {
+func (c *conn) readAll(ctx context.Context) error {
 	for {
-		line, err := lines.next()
+		line, err := c.in.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case errors.Is(err, errLineTooLong):
-			c.fail(nullID, newError(codeParse, fmt.Sprintf("line is longer than %d MiB", lines.max>>20), nil))
+			c.fail(nullID, newError(codeParse, fmt.Sprintf("line is longer than %d MiB", c.in.max>>20), nil))
 		case err != nil:
 			return fmt.Errorf("read from the client: %w", err)
 		default:
-			c.handle(ctx, line)
+			if err := c.handle(ctx, line); err != nil {
+				return fmt.Errorf("read from the client: %w", err)
+			}
 		}
 	}
 }
@@ -62,15 +66,15 @@ func (c *conn) fail(id []byte, e *errorObject) {
 	_ = c.out.send(func(b []byte) []byte { return appendError(b, id, e) })
 }
 
-// handle routes one line. It never waits for a command, so that a cancel is always read. A line of only blanks is nothing.
-func (c *conn) handle(ctx context.Context, line []byte) {
+// handle routes one line. It never waits for a command, so that a cancel is always read. A line of only blanks is nothing. An error means
+// that nothing more can be read.
+func (c *conn) handle(ctx context.Context, line []byte) error {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return
+		return nil
 	}
 	if p, ok := parseChunk(line, methodStdin); ok {
-		c.feed(p)
-		return
+		return c.feed(p)
 	}
 	var m envelope
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -80,7 +84,7 @@ func (c *conn) handle(ctx context.Context, line []byte) {
 		} else {
 			c.fail(nullID, newError(codeRequest, "line is not a JSON-RPC message: "+misfit(err), nil))
 		}
-		return
+		return nil
 	}
 	switch {
 	case m.Version != "2.0":
@@ -88,15 +92,16 @@ func (c *conn) handle(ctx context.Context, line []byte) {
 	case m.Method == "":
 		c.fail(echoID(m.ID), newError(codeRequest, "method is missing", nil))
 	case m.ID == nil:
-		c.notification(m)
+		return c.notification(m)
 	default:
 		var id int64
 		if err := json.Unmarshal(m.ID, &id); err != nil || id <= 0 {
 			c.fail(echoID(m.ID), newError(codeRequest, "id must be a whole number above 0", nil))
-			return
+			return nil
 		}
 		c.request(ctx, id, m)
 	}
+	return nil
 }
 
 // misfit says what is wrong with a message that is JSON, but not of its shape.
@@ -121,18 +126,18 @@ func echoID(raw json.RawMessage) []byte {
 }
 
 // notification acts on a message that has no answer. What cannot be understood, or is for a call that is over, is ignored.
-func (c *conn) notification(m envelope) {
+func (c *conn) notification(m envelope) error {
 	switch m.Method {
 	case methodStdin:
 		var p chunkParams
 		if decodeParams(m.Params, &p) != nil {
-			return
+			return nil
 		}
-		c.feed(p)
+		return c.feed(p)
 	case methodCredit:
 		var p creditParams
 		if decodeParams(m.Params, &p) != nil {
-			return
+			return nil
 		}
 		if k := c.call(p.Call); k != nil {
 			k.mu.Lock()
@@ -145,7 +150,7 @@ func (c *conn) notification(m envelope) {
 	case methodCancel:
 		var p cancelParams
 		if decodeParams(m.Params, &p) != nil {
-			return
+			return nil
 		}
 		if k := c.call(p.Call); k != nil {
 			// An unknown cause still means that nobody wants the result any more.
@@ -156,13 +161,21 @@ func (c *conn) notification(m envelope) {
 			k.cancel(cause)
 		}
 	}
+	return nil
 }
 
-// feed gives a command input.
-func (c *conn) feed(p chunkParams) {
+// feed gives a command input. Raw bytes are taken off the stream whoever they are for.
+func (c *conn) feed(p chunkParams) error {
+	if p.Raw != 0 {
+		var err error
+		if p.Data, err = c.in.take(p.Raw); err != nil {
+			return err
+		}
+	}
 	if k := c.call(p.Call); k != nil && k.stdin != nil && !k.stdin.push(p.Data, p.EOF) {
 		k.breach(fault("stdin", fmt.Sprintf("more than %d bytes were sent without credit", InputWindow)))
 	}
+	return nil
 }
 
 // breach ends a call whose client broke the protocol.
@@ -279,6 +292,8 @@ func (c *conn) initialize(id int64, raw json.RawMessage) {
 			protocolData{kindProtocol, Protocol, p.Protocol}))
 		return
 	}
-	c.greeted = true
-	c.answer(id, mustMarshal(initializeResult{Protocol, c.server.Version}), nil)
+	if !c.greeted { // requests that run look at it
+		c.greeted, c.raw = true, p.Raw
+	}
+	c.answer(id, mustMarshal(initializeResult{Protocol, c.server.Version, c.raw}), nil)
 }

@@ -69,9 +69,18 @@ func (c *conn) execute(ctx context.Context, k *call, raw json.RawMessage) ([]byt
 
 // stream makes the output of a call with a window.
 func (c *conn) stream(k *call, window int64) *output {
-	out := newOutput(window, func(chunk []byte) func() error {
+	most := MaxChunk
+	if c.raw {
+		most = MaxRaw
+	}
+	out := newOutput(window, most, func(chunk []byte) func() error {
 		scratch := borrow()
-		line := append(appendChunk((*scratch)[:0], methodOutput, k.id, chunk, false), '\n')
+		line := (*scratch)[:0]
+		if c.raw {
+			line = appendRaw(line, methodOutput, k.id, chunk)
+		} else {
+			line = append(appendChunk(line, methodOutput, k.id, chunk, false), '\n')
+		}
 		return func() error {
 			defer giveBack(scratch, line)
 			return c.out.write(line)

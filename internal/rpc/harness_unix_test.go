@@ -30,6 +30,7 @@ type line struct {
 	Params struct {
 		Call  int64  `json:"call"`
 		Data  []byte `json:"data"`
+		Raw   int    `json:"raw"`
 		Bytes int64  `json:"bytes"`
 		Text  string `json:"text"`
 	} `json:"params"`

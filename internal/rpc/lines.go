@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"io"
 	"strconv"
 	"sync"
@@ -42,6 +43,19 @@ func (l *lineReader) next() ([]byte, error) {
 		return nil, errLineTooLong
 	}
 	return line, nil
+}
+
+// take returns the n bytes that follow a line, for the caller to keep. After an error nothing more can be read: where the next line begins is
+// not known.
+func (l *lineReader) take(n int64) ([]byte, error) {
+	if n < 0 || n > MaxRaw {
+		return nil, fmt.Errorf("%d raw bytes were announced, of at most %d", n, MaxRaw)
+	}
+	data := make([]byte, n)
+	if _, err := io.ReadFull(l.r, data); err != nil {
+		return nil, fmt.Errorf("%d raw bytes were announced and fewer came: %w", n, err)
+	}
+	return data, nil
 }
 
 // long collects a line that does not fit the read buffer, and throws it away once it is above the limit.
@@ -91,7 +105,7 @@ func (l *lineWriter) write(line []byte) error {
 var buffers sync.Pool
 
 // keepBuffer is the largest scratch space worth keeping; more is left to the collector.
-const keepBuffer = 256 << 10
+const keepBuffer = 384 << 10
 
 func borrow() *[]byte {
 	if b, ok := buffers.Get().(*[]byte); ok {
@@ -150,6 +164,17 @@ func appendChunk(b []byte, method string, call int64, data []byte, eof bool) []b
 		b = append(b, `,"eof":true`...)
 	}
 	return append(b, `}}`...)
+}
+
+// appendRaw encodes a notification whose data follows its line.
+func appendRaw(b []byte, method string, call int64, data []byte) []byte {
+	b = append(b, `{"jsonrpc":"2.0","method":"`...)
+	b = append(b, method...)
+	b = append(b, `","params":{"call":`...)
+	b = strconv.AppendInt(b, call, 10)
+	b = append(b, `,"raw":`...)
+	b = strconv.AppendInt(b, int64(len(data)), 10)
+	return append(append(b, "}}\n"...), data...)
 }
 
 // appendCredit encodes a credit notification.

@@ -15,6 +15,8 @@ const (
 	MaxLine = 96 << 20
 	// MaxChunk is the most that one output or stdin notification carries, before base64.
 	MaxChunk = 64 << 10
+	// MaxRaw is the most that one such notification carries where its bytes follow the line as they are.
+	MaxRaw = 256 << 10
 	// InputWindow is how much input of one command may be under way without credit.
 	InputWindow = 1 << 20
 	// MinWindow is the smallest output window a client may ask for.
@@ -49,6 +51,7 @@ const (
 	featureExecute    = "execute"
 	featureExecPrefix = "exec_prefix"
 	featureFetch      = "fetch"
+	featureRaw        = "raw"
 )
 
 // Causes in a cancel notification.
@@ -84,10 +87,14 @@ type (
 	initializeParams struct {
 		Protocol int  `json:"protocol"`
 		Client   peer `json:"client"`
+		// Raw asks for output as bytes behind its line instead of base64.
+		Raw bool `json:"raw,omitempty"`
 	}
 	initializeResult struct {
 		Protocol int    `json:"protocol"`
 		Version  string `json:"version"`
+		// Raw says that output comes so, and that input may.
+		Raw bool `json:"raw,omitempty"`
 	}
 	createParams struct {
 		Config json.RawMessage `json:"config,omitempty"` // see decodeConfig
@@ -181,7 +188,9 @@ type (
 	chunkParams struct {
 		Call int64  `json:"call"`
 		Data []byte `json:"data"`
-		EOF  bool   `json:"eof,omitempty"`
+		// Raw is how many bytes follow the line in place of Data.
+		Raw int64 `json:"raw,omitempty"`
+		EOF bool  `json:"eof,omitempty"`
 	}
 	creditParams struct {
 		Call  int64 `json:"call"`

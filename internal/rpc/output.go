@@ -10,8 +10,6 @@ const (
 	// holdFor is how long the first output waits for the command's end. A short command then costs one line, its result; a long
 	// one is late once, by less than a person or a screen notices.
 	holdFor = 2 * time.Millisecond
-	// maxPending is how much may wait to be sent: one chunk on its way and one filling up.
-	maxPending = 2 * MaxChunk
 	// maxReleased is how much of what a killed command still says is kept for the result.
 	maxReleased = 1 << 20
 )
@@ -21,6 +19,7 @@ const (
 // chunk is full: most commands never need it.
 type output struct {
 	send func(chunk []byte) (flush func() error) // encodes at once, sends when called
+	most int                                     // bytes of a chunk; twice that may wait: one on its way and one filling up
 
 	mu       sync.Mutex
 	changed  sync.Cond
@@ -34,8 +33,8 @@ type output struct {
 	dropped  int64
 }
 
-func newOutput(window int64, send func([]byte) func() error) *output {
-	o := &output{send: send, window: window, credit: window}
+func newOutput(window int64, most int, send func([]byte) func() error) *output {
+	o := &output{send: send, most: most, window: window, credit: window}
 	o.changed.L = &o.mu
 	return o
 }
@@ -45,7 +44,7 @@ func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for rest := p; len(rest) > 0; {
-		limit := maxPending
+		limit := 2 * o.most
 		if o.released {
 			limit = maxReleased
 		}
@@ -73,7 +72,7 @@ func (o *output) wake() {
 	switch {
 	case o.pumped != nil:
 		o.changed.Broadcast()
-	case len(o.pending) >= MaxChunk:
+	case len(o.pending) >= o.most:
 		o.start()
 	case o.hold == nil:
 		o.hold = time.AfterFunc(holdFor, func() {
@@ -103,7 +102,7 @@ func (o *output) pump() {
 		if o.finished {
 			return
 		}
-		n := int(min(int64(len(o.pending)), o.credit, MaxChunk))
+		n := int(min(int64(len(o.pending)), o.credit, int64(o.most)))
 		flush := o.send(o.pending[:n])
 		o.pending = o.pending[:copy(o.pending, o.pending[n:])]
 		o.credit -= int64(n)

@@ -41,7 +41,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	work, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	c := &conn{
-		server: s, out: newLineWriter(out), limit: s.Limit,
+		server: s, in: newLineReader(in, MaxLine), out: newLineWriter(out), limit: s.Limit,
 		calls: map[int64]*call{}, envs: map[string]contract.Environment{},
 	}
 	if c.limit <= 0 {
@@ -54,7 +54,7 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 		return fmt.Errorf("write hello: %w", err)
 	}
 	read := make(chan error, 1)
-	go func() { read <- c.readAll(work, newLineReader(in, MaxLine)) }()
+	go func() { read <- c.readAll(work) }()
 	var err error
 	select {
 	case err = <-read:

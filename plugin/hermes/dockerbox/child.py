@@ -16,7 +16,14 @@ import threading
 import time
 from collections import deque
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
+
+from .bytes64 import base64, from_base64
 from .faults import Fault, from_error
+from .incoming import Incoming, TooLong
 from .version import PROTOCOL, VERSION
 
 logger = logging.getLogger(__name__)
@@ -27,15 +34,12 @@ WRITE_PATIENCE = 10.0
 # How long, in seconds, a child whose output ended may take to exit before it is killed.
 EXIT_PATIENCE = 5.0
 
-# A line longer than this many bytes cannot be an answer: the protocol's own limit is lower.
-LINE_LIMIT = 128 << 20
-
 # What is kept of a log line and of a line that is no answer, in bytes.
 LOG_LINE = 2000
 
-# How dockerbox writes a piece of output. A flood is thousands of these, and finding one field takes json.loads longer than all the rest;
-# one that is written in another way is read by json.loads.
-_OUTPUT, _OUTPUT_DATA, _OUTPUT_END = b'{"jsonrpc":"2.0","method":"output","params":{"call":', b',"data":"', b'"}}'
+# Bytes the kernel keeps between this process and the child, where it lets itself be asked. With its usual 64 KiB both sides are woken for
+# each quarter of a piece.
+_PIPE_SIZE = 1 << 20
 
 _RELEASE = re.compile(r"v?(\d+\.\d+\.\d+)")
 
@@ -52,6 +56,7 @@ class Child:
         """Start the process; a Fault when it cannot be. :meth:`greet` makes it usable."""
         self.argv = tuple(argv)
         self.hello = None  # the first line's params
+        self._raw = False  # bulk follows its line as it is
         self.lost = None  # the Fault that ended it; set once, before any call is finished with it
         self._ids = itertools.count(1)
         self._calls = {}
@@ -61,6 +66,7 @@ class Child:
         self._gone = threading.Event()  # after lost
         self._retired = False
         self._last_words = deque(maxlen=3)
+        self._incoming = Incoming(self._dispatch, self._output)
         try:
             # bufsize 0: a forked copy of Hermes must be able to let go of these pipes without taking a buffer's lock.
             # A session of its own: ^C in Hermes's terminal interrupts a command, not the connection.
@@ -72,6 +78,9 @@ class Child:
             raise Fault(f"cannot start {self.argv[0]}: {why}", f"run `{self.argv[0]} version` to see what it is", lost=True) from error
         with contextlib.suppress(OSError, AttributeError):  # not on Windows: writes block there
             os.set_blocking(self._process.stdin.fileno(), False)
+        for pipe in (self._process.stdin, self._process.stdout):
+            with contextlib.suppress(OSError, AttributeError):  # Linux alone has it, within each user's limit
+                fcntl.fcntl(pipe.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_SIZE)
         self._log_thread = threading.Thread(target=self._log, name="dockerbox-log", daemon=True)
         self._log_thread.start()
         threading.Thread(target=self._read, name="dockerbox-answers", daemon=True).start()
@@ -98,7 +107,10 @@ class Child:
         if self.other_version:
             logger.warning("%s", self.other_version)
         client = {"name": "hermes", "version": VERSION}
-        self.request("initialize", {"protocol": PROTOCOL, "client": client}, max(0.1, deadline - time.monotonic()))
+        # Bulk as it is: base64 takes this process, which can do one thing at a time, longer than all else about it.
+        asked = {"protocol": PROTOCOL, "client": client, "raw": True}
+        agreed = self.request("initialize", asked, max(0.1, deadline - time.monotonic()))
+        self._raw = isinstance(agreed, dict) and agreed.get("raw") is True
 
     @property
     def version(self):
@@ -158,6 +170,12 @@ class Child:
         """Send a notification; a Fault when the child is gone."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params})
 
+    def send_input(self, number, piece):
+        """Send a piece of a command's standard input."""
+        if not self._raw:
+            return self.notify("stdin", {"call": number, "data": base64(piece)})
+        return self._send_line(b'{"jsonrpc":"2.0","method":"stdin","params":{"call":%d,"raw":%d}}\n' % (number, len(piece)) + piece)
+
     def forget(self, number):
         """Ignore whatever still comes for this request."""
         with self._calls_lock:
@@ -184,7 +202,9 @@ class Child:
         self._process.returncode = 0  # not ours to wait for
 
     def _send(self, message):
-        line = _encode(message).encode("ascii") + b"\n"
+        self._send_line(_encode(message).encode("ascii") + b"\n")
+
+    def _send_line(self, line):
         try:
             taken = self._write(line)
         except (OSError, ValueError) as error:  # ValueError: closed since
@@ -225,25 +245,11 @@ class Child:
 
     def _read(self):
         """Body of the reader thread."""
-        rest = []
-        size = 0
         descriptor = self._process.stdout.fileno()
         try:
-            while chunk := os.read(descriptor, 1 << 18):
-                *lines, tail = chunk.split(b"\n")
-                if lines:
-                    if rest:
-                        lines[0] = b"".join(rest) + lines[0]
-                    rest, size = [], 0
-                    for line in lines:
-                        if line:
-                            self._dispatch(line)
-                if tail:
-                    rest.append(tail)
-                    size += len(tail)
-                    if size > LINE_LIMIT:
-                        break
-        except (OSError, ValueError) as error:
+            while chunk := os.read(descriptor, _PIPE_SIZE):
+                self._incoming.feed(chunk)
+        except (OSError, ValueError, TooLong) as error:
             logger.debug("reading from dockerbox ended: %s", error)
         self._lose(self._ending())
         self._gone.set()
@@ -273,17 +279,14 @@ class Child:
     def _dispatch(self, line):
         """Hand one line to its call. Nothing a line holds may end the reader: all other calls depend on it."""
         try:
-            if line.startswith(_OUTPUT) and line.endswith(_OUTPUT_END):
-                number, _, data = line[len(_OUTPUT) : -len(_OUTPUT_END)].partition(_OUTPUT_DATA)
-                if call := self._calls.get(int(number)):
-                    call.output(data)
-                return
             message = json.loads(line)
             method = message.get("method")
             params = message.get("params")
             if method == "output":
-                if call := self._calls.get(params["call"]):
-                    call.output(params["data"])
+                if "raw" in params:
+                    self._incoming.announce(params["call"], params["raw"])
+                else:
+                    self._output(params["call"], from_base64(params["data"]))
             elif method == "credit":
                 if call := self._calls.get(params["call"]):
                     call.credit(params["bytes"])
@@ -299,6 +302,10 @@ class Child:
             if self.hello is None:
                 self._last_words.append(words[:200])
             logger.warning("dockerbox sent a line that is no answer (%s: %s): %.200s", type(error).__name__, error, words)
+
+    def _output(self, number, piece):
+        if call := self._calls.get(number):
+            call.output(piece)
 
     def _answer(self, message):
         with self._calls_lock:

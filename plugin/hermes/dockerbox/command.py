@@ -3,8 +3,9 @@
 import logging
 import threading
 
+from .bytes64 import from_base64
 from .faults import Fault
-from .streams import OutputPipe, OutputQueue, from_base64
+from .streams import OutputPipe, OutputQueue
 
 logger = logging.getLogger(__name__)
 
@@ -79,9 +80,9 @@ class Command:
 
     # What the reader thread calls.
 
-    def output(self, data):
-        """A piece of output arrived, in base64."""
-        self._output.put(from_base64(data))
+    def output(self, piece):
+        """A piece of output arrived."""
+        self._output.put(piece)
 
     def credit(self, count):
         """The command took ``count`` bytes of its input."""

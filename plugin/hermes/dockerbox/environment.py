@@ -11,11 +11,12 @@ import threading
 
 from tools.environments.base import BaseEnvironment
 
+from .bytes64 import base64, from_base64
 from .command import Command
 from .creation import CREATE_PATIENCE
 from .faults import Fault
 from .host import FileFetchError, connection_error
-from .streams import WINDOW, InputFeed, base64, from_base64
+from .streams import WINDOW, InputFeed
 
 logger = logging.getLogger(__name__)
 

@@ -4,7 +4,6 @@ Both directions are paced by credit, per command: a command that floods, or whos
 there, while the child and all other commands go on.
 """
 
-import binascii
 import contextlib
 import os
 import queue
@@ -19,7 +18,7 @@ _GRANT = WINDOW // 4
 
 # Bytes of input that may be under way for one command (docs/protocol.md), and how many go into one message.
 _INPUT_BUDGET = 1 << 20
-_INPUT_PIECE = 192 << 10
+_INPUT_PIECE = 256 << 10
 
 
 class OutputQueue:
@@ -121,15 +120,5 @@ class InputFeed:
                     if self._stopped:
                         return
                     self._budget -= len(piece)
-                self._child.notify("stdin", {"call": number, "data": base64(piece)})
+                self._child.send_input(number, piece)
             self._child.notify("stdin", {"call": number, "data": "", "eof": True})
-
-
-def base64(data):
-    """``data`` as the protocol writes bytes."""
-    return binascii.b2a_base64(data, newline=False).decode("ascii")
-
-
-def from_base64(text):
-    """The bytes of a protocol field, given as str or bytes; b"" for a missing one."""
-    return binascii.a2b_base64(text) if text else b""
