@@ -183,14 +183,26 @@ func (d *discard) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// endless is standard input of one letter.
-func endless(size int64) io.Reader { return io.LimitReader(letters{}, size) }
+// endless is standard input of that many bytes of a log.
+func endless(size int64) io.Reader { return io.LimitReader(&logFile{}, size) }
 
-type letters struct{}
+// logFile repeats logPiece.
+type logFile struct{ at int }
 
-func (letters) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = 'x'
-	}
-	return len(p), nil
+func (l *logFile) Read(p []byte) (int, error) {
+	n := copy(p, logPiece()[l.at:])
+	l.at = (l.at + n) % len(logPiece())
+	return n, nil
 }
+
+// logPiece is a mebibyte as programs write logs: what bulk is in practice, with times that repeat and numbers that do not. One letter again
+// and again would flatter whoever packs it. worker.py and bulkMake have the same in their languages.
+var logPiece = sync.OnceValue(func() []byte {
+	const size = 1 << 20
+	var b []byte
+	for i, x := 0, 7; len(b) < size; i++ {
+		x = (x*1237 + 211) % 65521
+		b = fmt.Appendf(b, "2026-11-30T12:%02d:%02d INFO request %06d GET /api/v%d/items/%d status=%d took %d ms\n", i/60%60, i%60, x*7+i, x%3, x%9973, 200+x%5, x%997)
+	}
+	return b[:size]
+})

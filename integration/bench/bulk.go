@@ -8,12 +8,14 @@ import (
 	"time"
 )
 
-// The file that is read where output is measured: its lines are of 64 bytes, and it lies in the page cache, so that what is measured is
-// the way out and not whoever writes. {dir} is each subject's own.
+// The file that is read where output is measured: a mebibyte of a log, see logPiece, 64 times. It lies in the page cache, so that what is
+// measured is the way out and not whoever writes. {dir} is each subject's own.
 const (
 	bulkSize = 64 << 20
 	bulkFile = "{dir}/t-bench-bulk"
-	bulkMake = "[ -e " + bulkFile + " ] || yes 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde 2>/dev/null | head -c 67108864 > " + bulkFile +
+	bulkMake = "[ -e " + bulkFile + ` ] || { awk 'BEGIN { x = 7; for (i = 0; n < 1048576; i++) { x = (x * 1237 + 211) % 65521; ` +
+		`s = sprintf("2026-11-30T12:%02d:%02d INFO request %06d GET /api/v%d/items/%d status=%d took %d ms\n", int(i / 60) % 60, i % 60, x * 7 + i, x % 3, x % 9973, 200 + x % 5, x % 997); ` +
+		`printf "%s", s; n += length(s) } }' | head -c 1048576 >{dir}/t-bench-piece; for i in {1..64}; do cat {dir}/t-bench-piece; done >` + bulkFile + `; rm {dir}/t-bench-piece; }` +
 		"; [ $(stat -c %s " + bulkFile + ") = 67108864 ]"
 )
 

@@ -3,6 +3,11 @@
 package main
 
 import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,5 +136,30 @@ func TestJobsNameTheirOwnDirectory(t *testing.T) {
 	got := j.in("/tmp")
 	if got.Command != "cat /tmp/a /tmp/b" || got.Flood != "/tmp" || got.Began != "x/tmp" || got.Stop != "none" || j.Flood != "{dir}" {
 		t.Errorf("%+v of %+v", got, j)
+	}
+}
+
+// The three places that write the log of the bulk cases write the same one.
+func TestTheLogIsOne(t *testing.T) {
+	dir := t.TempDir()
+	made := exec.Command("bash", "-c", strings.ReplaceAll(bulkMake, "{dir}", dir))
+	if out, err := made.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	file, err := os.ReadFile(filepath.Join(dir, "t-bench-bulk"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(logPiece())
+	if len(file) != bulkSize || !bytes.Equal(file[:size], logPiece()) || !bytes.Equal(file[len(file)-size:], logPiece()) {
+		t.Errorf("the file has %d bytes, or other ones: %.200q", len(file), file)
+	}
+	script := "import sys; sys.path.insert(0, '.'); import worker; sys.stdout.write(worker.Backend._payload({'stdin': " + strconv.Itoa(size+9) + "}))"
+	payload, err := exec.Command("python3", "-B", "-c", script).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := append(bytes.Clone(logPiece()), logPiece()[:9]...); !bytes.Equal(payload, want) {
+		t.Errorf("the worker has %.200q", payload)
 	}
 }

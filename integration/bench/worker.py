@@ -123,7 +123,18 @@ class Backend:
 
     @staticmethod
     def _payload(job):
-        return "x" * job["stdin"] if job.get("stdin") else None
+        """A log of as many bytes as go in, as bench.go has it."""
+        if not job.get("stdin"):
+            return None
+        piece, x, size, i = [], 7, 0, 0
+        while size < 1 << 20:
+            x = (x * 1237 + 211) % 65521
+            when, path = f"2026-11-30T12:{i // 60 % 60:02d}:{i % 60:02d}", f"/api/v{x % 3}/items/{x % 9973}"
+            line = f"{when} INFO request {x * 7 + i:06d} GET {path} status={200 + x % 5} took {x % 997} ms\n"
+            piece.append(line)
+            size += len(line)
+            i += 1
+        return ("".join(piece)[: 1 << 20] * (1 + (job["stdin"] >> 20)))[: job["stdin"]]
 
     @staticmethod
     def _expect(result, command):

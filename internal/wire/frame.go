@@ -71,6 +71,8 @@ type Reader struct {
 	r   *bufio.Reader
 	max int
 	buf []byte
+	// plain holds the payload of a packed frame.
+	plain []byte
 }
 
 // NewReader reads frames from r with payloads of at most limit bytes.
@@ -84,7 +86,7 @@ func (r *Reader) SetLimit(limit int) { r.max = limit }
 // keep is the largest buffer a Reader holds on to between frames.
 const keep = 256 << 10
 
-// Next returns the next frame. At a clean end between frames the error is io.EOF, inside one io.ErrUnexpectedEOF. After any
+// Next returns the next frame, unpacked. At a clean end between frames the error is io.EOF, inside one io.ErrUnexpectedEOF. After any
 // error the stream is lost.
 func (r *Reader) Next() (Frame, error) {
 	var h [headerSize]byte
@@ -103,7 +105,9 @@ func (r *Reader) Next() (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	return Frame{Type: Type(h[lengthSize]), ID: binary.BigEndian.Uint32(h[lengthSize+1:]), Payload: payload}, nil
+	f := Frame{Type: Type(h[lengthSize]), ID: binary.BigEndian.Uint32(h[lengthSize+1:]), Payload: payload}
+	f, r.plain, err = unpack(f, r.plain)
+	return f, err
 }
 
 // read fills a buffer of size bytes. It grows with what arrives, so that a length alone, without the bytes, costs no memory.
@@ -136,14 +140,22 @@ func Append(b []byte, f Frame) []byte {
 
 // Writer encodes frames. Safe for concurrent use: the frames of one call stay together and go out in one write.
 type Writer struct {
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte
-	err error
+	mu     sync.Mutex
+	w      io.Writer
+	buf    []byte
+	packer packer
+	err    error
 }
 
 // NewWriter writes frames to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+
+// Pack makes later writes pack data where it becomes smaller, for a peer that understands it: see [FeaturePack].
+func (w *Writer) Pack() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.packer.on = true
+}
 
 // Write sends frames. The first error is final: every later call returns it.
 func (w *Writer) Write(frames ...Frame) error {
@@ -154,7 +166,7 @@ func (w *Writer) Write(frames ...Frame) error {
 	}
 	b := w.buf[:0]
 	for _, f := range frames {
-		b = Append(b, f)
+		b = Append(b, w.packer.pack(f))
 	}
 	if cap(b) <= keep {
 		w.buf = b
