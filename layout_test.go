@@ -36,7 +36,7 @@ var layers = map[string]layer{
 	"contract":          {level: 0, foreign: []string{}},
 	"image":             {level: 0, foreign: []string{"github.com/opencontainers/image-spec"}},
 	"plugin":            {level: 0, foreign: []string{}},
-	"internal/wire":     {level: 0, foreign: []string{"github.com/klauspost/compress/s2"}},
+	"internal/wire":     {level: 0, foreign: []string{}},
 	"internal/agentbin": {level: 0, foreign: []string{}},
 	"internal/rfb":      {level: 0, foreign: []string{}},
 	"internal/engine":   {level: 1, own: []string{"contract"}},

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -63,7 +62,7 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 	hello, err := readHello(in)
 	out := wire.NewWriter(stream)
 	if err == nil {
-		err = out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.HostName, Protocol: wire.Protocol, Version: version, Features: []string{wire.FeaturePack}}))
+		err = out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.HostName, Protocol: wire.Protocol, Version: version}))
 	}
 	if err != nil {
 		_ = stream.Close() // the handshake's error says more than closing could
@@ -73,9 +72,6 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 		return nil, refused(ctx, "", ctx.Err())
 	}
 	in.SetLimit(wire.MaxFromAgent)
-	if slices.Contains(hello.Features, wire.FeaturePack) {
-		out.Pack()
-	}
 	c := &conn{
 		stream: stream, out: out, hello: hello, ended: make(chan struct{}),
 		calls: map[uint32]*call{}, answers: map[uint32]chan wire.Answer{},

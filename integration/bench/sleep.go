@@ -9,7 +9,7 @@ import (
 
 // runSleep has the subjects sleep in single turns: after half a second of rest everybody's caches are as cold.
 func runSleep(ctx context.Context, b *bench) ([]row, error) {
-	all, err := b.subjects(ctx, hermesDockerbox, hermesDocker, hermesLocal, goName)
+	all, err := b.subjects(ctx, hermesDockerbox, hermesDocker, hermesLocal, goName, bashName)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -86,7 +85,7 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 			err = fmt.Errorf("the agent failed: %v", p)
 		}
 	}()
-	hello := wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Boot: c.agent.boot, UID: os.Geteuid(), Features: []string{wire.FeaturePack}}
+	hello := wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Boot: c.agent.boot, UID: os.Geteuid()}
 	in := wire.NewReader(r, wire.MaxHello)
 	timer := time.AfterFunc(c.agent.helloLimit, hangUp)
 	defer timer.Stop()
@@ -107,9 +106,6 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 		return fmt.Errorf("the host speaks protocol %d, this agent %d", host.Protocol, wire.Protocol)
 	}
 	timer.Stop()
-	if slices.Contains(host.Features, wire.FeaturePack) {
-		c.w.Pack()
-	}
 	in.SetLimit(wire.MaxFromHost)
 	for {
 		f, err := in.Next()

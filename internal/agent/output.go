@@ -46,24 +46,32 @@ func newOutput(id uint32, w *wire.Writer) *output {
 
 // pump copies one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
 func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
-	buf := make([]byte, wire.MaxData)
+	buf, pooled := readBuffers.Get().(*[]byte)
+	if !pooled {
+		fresh := make([]byte, wire.MaxData)
+		buf = &fresh
+	}
+	defer readBuffers.Put(buf)
 	wide := false
 	for {
-		n := o.reserve(len(buf))
+		n := o.reserve(wire.MaxData)
 		if n == 0 {
 			return false
 		}
-		got, err := r.Read(buf[:n])
-		if got == len(buf) && !wide {
+		got, err := r.Read((*buf)[:n])
+		if got >= gatherMost && !wide {
 			widen(r)
 			wide = true
 		}
-		o.put(kind, buf[:got], n-got)
+		o.put(kind, (*buf)[:got], n-got)
 		if err != nil {
 			return !os.IsTimeout(err)
 		}
 	}
 }
+
+// readBuffers are for whole frames, so that a short command does not pay for what a flood needs.
+var readBuffers sync.Pool
 
 // reserve takes up to most bytes of credit, waiting for some. 0 means that it was stopped.
 func (o *output) reserve(most int) int {
@@ -86,8 +94,31 @@ func (o *output) reserve(most int) int {
 func (o *output) put(kind wire.Type, data []byte, unused int) {
 	o.order.Lock()
 	defer o.order.Unlock()
+	if len(data) >= gatherMost && o.open(unused) { // enough for a frame: nothing need be kept of it
+		o.flush(wire.Frame{Type: kind, ID: o.id, Payload: data})
+		return
+	}
 	if o.hold(kind, data, unused) {
 		o.flush()
+	}
+}
+
+// open gives back unused credit for output that is about to be sent, and reports whether the output still takes any.
+func (o *output) open(unused int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.closed {
+		return false
+	}
+	o.release(unused)
+	o.signal()
+	return true
+}
+
+// release gives back credit that was reserved and not used. o.mu is held.
+func (o *output) release(unused int) {
+	if o.credit += unused; unused > 0 {
+		o.change.Broadcast()
 	}
 }
 
@@ -105,9 +136,7 @@ func (o *output) say(split bool, line string) {
 func (o *output) hold(kind wire.Type, data []byte, unused int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.credit += unused; unused > 0 {
-		o.change.Broadcast()
-	}
+	o.release(unused)
 	if len(data) == 0 || o.closed {
 		return false
 	}

@@ -15,7 +15,8 @@ import (
 // conn is one client of a Server.
 type conn struct {
 	server  *Server
-	in      *lineReader // the reading goroutine's
+	in      *lineReader // the reading goroutine's, like lost
+	lost    error       // why nothing more can be read from in
 	out     *lineWriter
 	limit   int
 	greeted bool           // initialize succeeded; only the reading goroutine looks at it
@@ -54,8 +55,9 @@ func (c *conn) readAll(ctx context.Context) error {
 		case err != nil:
 			return fmt.Errorf("read from the client: %w", err)
 		default:
-			if err := c.handle(ctx, line); err != nil {
-				return fmt.Errorf("read from the client: %w", err)
+			c.handle(ctx, line)
+			if c.lost != nil {
+				return fmt.Errorf("read from the client: %w", c.lost)
 			}
 		}
 	}
@@ -66,15 +68,15 @@ func (c *conn) fail(id []byte, e *errorObject) {
 	_ = c.out.send(func(b []byte) []byte { return appendError(b, id, e) })
 }
 
-// handle routes one line. It never waits for a command, so that a cancel is always read. A line of only blanks is nothing. An error means
-// that nothing more can be read.
-func (c *conn) handle(ctx context.Context, line []byte) error {
+// handle routes one line. It never waits for a command, so that a cancel is always read. A line of only blanks is nothing.
+func (c *conn) handle(ctx context.Context, line []byte) {
 	line = bytes.TrimSpace(line)
 	if len(line) == 0 {
-		return nil
+		return
 	}
 	if p, ok := parseChunk(line, methodStdin); ok {
-		return c.feed(p)
+		c.feed(p)
+		return
 	}
 	var m envelope
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -84,7 +86,7 @@ func (c *conn) handle(ctx context.Context, line []byte) error {
 		} else {
 			c.fail(nullID, newError(codeRequest, "line is not a JSON-RPC message: "+misfit(err), nil))
 		}
-		return nil
+		return
 	}
 	switch {
 	case m.Version != "2.0":
@@ -92,16 +94,15 @@ func (c *conn) handle(ctx context.Context, line []byte) error {
 	case m.Method == "":
 		c.fail(echoID(m.ID), newError(codeRequest, "method is missing", nil))
 	case m.ID == nil:
-		return c.notification(m)
+		c.notification(m)
 	default:
 		var id int64
 		if err := json.Unmarshal(m.ID, &id); err != nil || id <= 0 {
 			c.fail(echoID(m.ID), newError(codeRequest, "id must be a whole number above 0", nil))
-			return nil
+			return
 		}
 		c.request(ctx, id, m)
 	}
-	return nil
 }
 
 // misfit says what is wrong with a message that is JSON, but not of its shape.
@@ -126,18 +127,18 @@ func echoID(raw json.RawMessage) []byte {
 }
 
 // notification acts on a message that has no answer. What cannot be understood, or is for a call that is over, is ignored.
-func (c *conn) notification(m envelope) error {
+func (c *conn) notification(m envelope) {
 	switch m.Method {
 	case methodStdin:
 		var p chunkParams
 		if decodeParams(m.Params, &p) != nil {
-			return nil
+			return
 		}
-		return c.feed(p)
+		c.feed(p)
 	case methodCredit:
 		var p creditParams
 		if decodeParams(m.Params, &p) != nil {
-			return nil
+			return
 		}
 		if k := c.call(p.Call); k != nil {
 			k.mu.Lock()
@@ -150,7 +151,7 @@ func (c *conn) notification(m envelope) error {
 	case methodCancel:
 		var p cancelParams
 		if decodeParams(m.Params, &p) != nil {
-			return nil
+			return
 		}
 		if k := c.call(p.Call); k != nil {
 			// An unknown cause still means that nobody wants the result any more.
@@ -161,21 +162,18 @@ func (c *conn) notification(m envelope) error {
 			k.cancel(cause)
 		}
 	}
-	return nil
 }
 
 // feed gives a command input. Raw bytes are taken off the stream whoever they are for.
-func (c *conn) feed(p chunkParams) error {
+func (c *conn) feed(p chunkParams) {
 	if p.Raw != 0 {
-		var err error
-		if p.Data, err = c.in.take(p.Raw); err != nil {
-			return err
+		if p.Data, c.lost = c.in.take(p.Raw); c.lost != nil {
+			return
 		}
 	}
 	if k := c.call(p.Call); k != nil && k.stdin != nil && !k.stdin.push(p.Data, p.EOF) {
 		k.breach(fault("stdin", fmt.Sprintf("more than %d bytes were sent without credit", InputWindow)))
 	}
-	return nil
 }
 
 // breach ends a call whose client broke the protocol.

@@ -19,7 +19,7 @@ const (
 	// MaxFromHost is the most an agent accepts: a whole command text with its variables travels in one frame.
 	MaxFromHost = 64 << 20
 	// MaxData is the most that one Input, Output or Errors frame carries.
-	MaxData = 64 << 10
+	MaxData = 256 << 10
 	// MaxHello bounds the first frame in either direction.
 	MaxHello = 16 << 10
 )
@@ -71,8 +71,6 @@ type Reader struct {
 	r   *bufio.Reader
 	max int
 	buf []byte
-	// plain holds the payload of a packed frame.
-	plain []byte
 }
 
 // NewReader reads frames from r with payloads of at most limit bytes.
@@ -84,9 +82,9 @@ func NewReader(r io.Reader, limit int) *Reader {
 func (r *Reader) SetLimit(limit int) { r.max = limit }
 
 // keep is the largest buffer a Reader holds on to between frames.
-const keep = 256 << 10
+const keep = 512 << 10
 
-// Next returns the next frame, unpacked. At a clean end between frames the error is io.EOF, inside one io.ErrUnexpectedEOF. After any
+// Next returns the next frame. At a clean end between frames the error is io.EOF, inside one io.ErrUnexpectedEOF. After any
 // error the stream is lost.
 func (r *Reader) Next() (Frame, error) {
 	var h [headerSize]byte
@@ -105,9 +103,7 @@ func (r *Reader) Next() (Frame, error) {
 	if err != nil {
 		return Frame{}, err
 	}
-	f := Frame{Type: Type(h[lengthSize]), ID: binary.BigEndian.Uint32(h[lengthSize+1:]), Payload: payload}
-	f, r.plain, err = unpack(f, r.plain)
-	return f, err
+	return Frame{Type: Type(h[lengthSize]), ID: binary.BigEndian.Uint32(h[lengthSize+1:]), Payload: payload}, nil
 }
 
 // read fills a buffer of size bytes. It grows with what arrives, so that a length alone, without the bytes, costs no memory.
@@ -140,22 +136,14 @@ func Append(b []byte, f Frame) []byte {
 
 // Writer encodes frames. Safe for concurrent use: the frames of one call stay together and go out in one write.
 type Writer struct {
-	mu     sync.Mutex
-	w      io.Writer
-	buf    []byte
-	packer packer
-	err    error
+	mu  sync.Mutex
+	w   io.Writer
+	buf []byte
+	err error
 }
 
 // NewWriter writes frames to w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
-
-// Pack makes later writes pack data where it becomes smaller, for a peer that understands it: see [FeaturePack].
-func (w *Writer) Pack() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.packer.on = true
-}
 
 // Write sends frames. The first error is final: every later call returns it.
 func (w *Writer) Write(frames ...Frame) error {
@@ -166,7 +154,7 @@ func (w *Writer) Write(frames ...Frame) error {
 	}
 	b := w.buf[:0]
 	for _, f := range frames {
-		b = Append(b, w.packer.pack(f))
+		b = Append(b, f)
 	}
 	if cap(b) <= keep {
 		w.buf = b

@@ -8,7 +8,8 @@ incoming = load("incoming")
 
 LINE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 HEAD = b'{"jsonrpc":"2.0","method":"output","params":{"call":%d,"raw":%d}}\n'
-STREAM = LINE + b"\n\n" + HEAD % (7, 5) + b"a\nb\n\xff" + LINE + b"\n" + HEAD % (8, 1) + b"\n" + HEAD % (7, 3) + b"end" + LINE + b"\n" + b"cut"
+STREAM = LINE + b"\n\n" + HEAD % (7, 5) + b"a\nb\n\xff" + LINE + b"\n"
+STREAM += HEAD % (8, 1) + b"\n" + HEAD % (7, 3) + b"end" + LINE + b"\n" + b"cut"
 WANTED = ([LINE, LINE, LINE], {7: b"a\nb\n\xffend", 8: b"\n"})
 
 

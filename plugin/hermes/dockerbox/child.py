@@ -247,7 +247,7 @@ class Child:
         """Body of the reader thread."""
         descriptor = self._process.stdout.fileno()
         try:
-            while chunk := os.read(descriptor, _PIPE_SIZE):
+            while chunk := os.read(descriptor, 1 << 18):
                 self._incoming.feed(chunk)
         except (OSError, ValueError, TooLong) as error:
             logger.debug("reading from dockerbox ended: %s", error)
