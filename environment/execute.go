@@ -294,7 +294,7 @@ func conclude(x wire.Exit, sink *sink) (contract.Result, error) {
 		}
 		return r, &contract.BackendError{
 			Reason: "the agent in the sandbox could not start the command: " + clean(x.Text),
-			Hint:   "shell commands need bash in the image and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",
+			Hint:   "shell commands need bash in the image, no mount that hides it, and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",
 		}
 	}
 	if failure != contract.Started {

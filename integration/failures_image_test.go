@@ -160,8 +160,8 @@ func imageRows() []badInput {
 				f.sandbox(t, "--image", "{image}")
 				return nil
 			},
-			status: 125, err: "the agent in the sandbox could not start the command: the image has no bash (looked for in /bin, /usr/bin, /usr/local/bin and PATH)",
-			hint: "shell commands need bash in the image and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",
+			status: 125, err: "the agent in the sandbox could not start the command: there is no bash in the sandbox (looked for in /bin, /usr/bin, /usr/local/bin and PATH)",
+			hint: "shell commands need bash in the image, no mount that hides it, and room under --memory and --pids; dockerbox up --recreate changes these and keeps the home",
 		},
 		{
 			name: "a user that the image lacks", args: []string{"up", "--user", "nosuch", "{box}"},

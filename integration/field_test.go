@@ -419,7 +419,7 @@ func TestFieldImageWithoutBash(t *testing.T) {
 	}
 	got := cli(t, "run", name, "echo hi")
 	lines := strings.Split(got.stderr, "\n")
-	if got.status != contract.ExitBackend || got.stdout != "" || len(lines) != 3 || !strings.Contains(lines[0], "the image has no bash") || !strings.Contains(lines[1], "hint: ") {
+	if got.status != contract.ExitBackend || got.stdout != "" || len(lines) != 3 || !strings.Contains(lines[0], "there is no bash in the sandbox") || !strings.Contains(lines[1], "hint: ") {
 		t.Errorf("run: %+v", got)
 	}
 }

@@ -34,6 +34,27 @@ func newInput(id uint32, w *wire.Writer) *input {
 	return in
 }
 
+// inputs are buffers of whole frames: a new one for each of a flood kept the collector busier than the flood itself.
+var inputs sync.Pool
+
+// inputBuffer is an empty buffer for size bytes.
+func inputBuffer(size int) []byte {
+	if size > wire.MaxData/2 {
+		if b, pooled := inputs.Get().(*[]byte); pooled {
+			return (*b)[:0]
+		}
+		return make([]byte, 0, wire.MaxData)
+	}
+	return make([]byte, 0, size)
+}
+
+// keepInput takes a buffer back that nobody uses any more.
+func keepInput(piece []byte) {
+	if cap(piece) == wire.MaxData {
+		inputs.Put(&piece)
+	}
+}
+
 // add queues a copy of data. An error means that the host broke the window.
 func (in *input) add(data []byte) error {
 	in.mu.Lock()
@@ -45,7 +66,7 @@ func (in *input) add(data []byte) error {
 		return errors.New("input after its end")
 	}
 	if in.credit -= len(data); len(data) > 0 {
-		in.queue = append(in.queue, append([]byte(nil), data...))
+		in.queue = append(in.queue, append(inputBuffer(len(data)), data...))
 		in.change.Signal()
 	}
 	return nil
@@ -108,6 +129,7 @@ func (in *input) feed(f *os.File) {
 			_, err := f.Write(piece)
 			unread = err != nil
 		}
+		keepInput(piece)
 		if owed += len(piece); owed >= creditStep {
 			in.mu.Lock()
 			in.credit += owed

@@ -100,7 +100,7 @@ func shellArgs(code string) []string {
 	return []string{"bash", "--norc", "--noprofile", "-c", code, "bash"}
 }
 
-var errNoBash = errors.New("the image has no bash (looked for in /bin, /usr/bin, /usr/local/bin and PATH)")
+var errNoBash = errors.New("there is no bash in the sandbox (looked for in /bin, /usr/bin, /usr/local/bin and PATH)")
 
 // run hands the shell its command. Once it returned nil the command may have begun.
 func (s *shell) run(j job) error {

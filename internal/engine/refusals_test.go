@@ -72,7 +72,7 @@ func TestWhatDaemonsSay(t *testing.T) {
 			"its registry has no such image, or shows it to nobody who is not logged in", "docker login"},
 		{true, `manifest for debian:nosuch not found: manifest unknown: manifest unknown`, "its registry has no such image or tag", "check the name"},
 		{true, `Head "https://r.example/v2/a/manifests/latest": unauthorized: authentication required`, "its registry wants a login", "docker login"},
-		{true, `Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.1:53: no such host`, "the name registry-1.docker.io cannot be resolved by the daemon's machine", "DNS"},
+		{true, `Get "https://registry.example.com/v2/": dial tcp: lookup registry.example.com on 10.0.0.1:53: no such host`, "the name registry.example.com cannot be resolved by the daemon's machine", "DNS"},
 		{true, `Get "https://r.example/v2/": dial tcp: lookup r.example: Temporary failure in name resolution`, "the name r.example cannot be resolved by the daemon's machine", "DNS"},
 		{true, `Get "https://r.example/v2/": x509: certificate signed by unknown authority`, "the daemon does not trust its registry's certificate, or the registry has none", "certs.d"},
 		{true, `Get "https://r.example:5000/v2/": http: server gave HTTP response to HTTPS client`, "the daemon does not trust its registry's certificate, or the registry has none", "insecure-registries"},
