@@ -22,7 +22,7 @@ func words(answer string) []string {
 	var all []string
 	for line := range strings.Lines(answer) {
 		switch word := strings.TrimSuffix(line, "\n"); word {
-		case "--force-renderer-accessibility", "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--enable-unsafe-swiftshader":
+		case "--force-renderer-accessibility", "--no-first-run", "--no-default-browser-check", "--disable-gpu", "--enable-unsafe-swiftshader", "--hide-crash-restore-bubble":
 		default:
 			all = append(all, word)
 		}
