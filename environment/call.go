@@ -127,19 +127,11 @@ func (k *call) finish(x wire.Exit, err error) {
 	k.signal()
 }
 
-// feedBuffers are for whole frames, so that little input does not pay for what a lot needs.
-var feedBuffers sync.Pool
-
 // feed copies in to the command until its end, within the credit the agent gives. It ends early when the command is over: one that
 // does not read its input to the end is no fault.
 func (k *call) feed(out *wire.Writer, in io.Reader) {
-	kept, pooled := feedBuffers.Get().(*[]byte)
-	if !pooled {
-		fresh := make([]byte, wire.MaxData)
-		kept = &fresh
-	}
-	defer feedBuffers.Put(kept)
-	buf := *kept
+	buf := wire.Buffer()
+	defer wire.Recycle(buf)
 	for {
 		most := k.mayFeed(len(buf))
 		if most == 0 {

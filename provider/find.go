@@ -53,19 +53,28 @@ func (p *Provider) List(ctx context.Context) ([]Sandbox, error) {
 
 // Attach connects to a living sandbox by its address, starting it when it is stopped. It creates nothing.
 func (p *Provider) Attach(ctx context.Context, address string) (contract.Environment, error) {
-	found, b, err := p.find(ctx, address)
+	b, err := p.wake(ctx, address)
 	if err != nil {
 		return nil, err
+	}
+	return p.connect(ctx, b, "")
+}
+
+// wake finds a sandbox by its address and starts it when it is stopped. It connects to nothing.
+func (p *Provider) wake(ctx context.Context, address string) (box, error) {
+	found, b, err := p.find(ctx, address)
+	if err != nil {
+		return b, err
 	}
 	next, err := p.start(ctx, b.id, found)
 	if err != nil {
-		return nil, err
+		return b, err
 	}
 	if next != taken {
-		return nil, p.missing(ctx, b.id)
+		return b, p.missing(ctx, b.id)
 	}
 	b.started = !found.State.Running
-	return p.connect(ctx, b, "")
+	return b, nil
 }
 
 // wanted is the configuration that would make the same sandbox again. Who commands run as is the image's to say unless somebody chose.

@@ -41,18 +41,10 @@ func (p *Provider) Stop(ctx context.Context, address string, grace time.Duration
 
 // Start starts a sandbox that was stopped, and returns when commands can run in it. One that runs is no error.
 func (p *Provider) Start(ctx context.Context, address string) error {
-	found, b, err := p.find(ctx, address)
+	b, err := p.wake(ctx, address)
 	if err != nil {
 		return err
 	}
-	next, err := p.start(ctx, b.id, found)
-	if err != nil {
-		return err
-	}
-	if next != taken {
-		return p.missing(ctx, b.id)
-	}
-	b.started = !found.State.Running
 	if _, err := environment.LookForJobs(ctx, b.container(p), p.version); err != nil && !errors.Is(err, environment.ErrCannotTell) {
 		return p.because(ctx, b, err)
 	}

@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -34,25 +35,12 @@ func newInput(id uint32, w *wire.Writer) *input {
 	return in
 }
 
-// inputs are buffers of whole frames: a new one for each of a flood kept the collector busier than the flood itself.
-var inputs sync.Pool
-
-// inputBuffer is an empty buffer for size bytes.
-func inputBuffer(size int) []byte {
-	if size > wire.MaxData/2 {
-		if b, pooled := inputs.Get().(*[]byte); pooled {
-			return (*b)[:0]
-		}
-		return make([]byte, 0, wire.MaxData)
+// keep is a copy of data. Only what fills half a buffer gets one: the queue may hold many pieces.
+func keep(data []byte) []byte {
+	if len(data) > wire.MaxData/2 {
+		return append(wire.Buffer()[:0], data...)
 	}
-	return make([]byte, 0, size)
-}
-
-// keepInput takes a buffer back that nobody uses any more.
-func keepInput(piece []byte) {
-	if cap(piece) == wire.MaxData {
-		inputs.Put(&piece)
-	}
+	return bytes.Clone(data)
 }
 
 // add queues a copy of data. An error means that the host broke the window.
@@ -66,7 +54,7 @@ func (in *input) add(data []byte) error {
 		return errors.New("input after its end")
 	}
 	if in.credit -= len(data); len(data) > 0 {
-		in.queue = append(in.queue, append(inputBuffer(len(data)), data...))
+		in.queue = append(in.queue, keep(data))
 		in.change.Signal()
 	}
 	return nil
@@ -129,7 +117,7 @@ func (in *input) feed(f *os.File) {
 			_, err := f.Write(piece)
 			unread = err != nil
 		}
-		keepInput(piece)
+		wire.Recycle(piece)
 		if owed += len(piece); owed >= creditStep {
 			in.mu.Lock()
 			in.credit += owed

@@ -46,32 +46,25 @@ func newOutput(id uint32, w *wire.Writer) *output {
 
 // pump copies one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
 func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
-	buf, pooled := readBuffers.Get().(*[]byte)
-	if !pooled {
-		fresh := make([]byte, wire.MaxData)
-		buf = &fresh
-	}
-	defer readBuffers.Put(buf)
+	buf := wire.Buffer()
+	defer wire.Recycle(buf)
 	wide := false
 	for {
-		n := o.reserve(wire.MaxData)
+		n := o.reserve(len(buf))
 		if n == 0 {
 			return false
 		}
-		got, err := r.Read((*buf)[:n])
+		got, err := r.Read(buf[:n])
 		if got >= gatherMost && !wide {
 			widen(r)
 			wide = true
 		}
-		o.put(kind, (*buf)[:got], n-got)
+		o.put(kind, buf[:got], n-got)
 		if err != nil {
 			return !os.IsTimeout(err)
 		}
 	}
 }
-
-// readBuffers are for whole frames, so that a short command does not pay for what a flood needs.
-var readBuffers sync.Pool
 
 // reserve takes up to most bytes of credit, waiting for some. 0 means that it was stopped.
 func (o *output) reserve(most int) int {
