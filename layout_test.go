@@ -41,7 +41,7 @@ var layers = map[string]layer{
 	"internal/rfb":      {level: 0, foreign: []string{}},
 	"internal/engine":   {level: 1, own: []string{"contract"}},
 	"internal/agent":    {level: 1, own: []string{"internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
-	"internal/rpc":      {level: 1, own: []string{"contract"}, foreign: []string{"github.com/docker/go-units"}},
+	"internal/rpc":      {level: 1, own: []string{"contract", "internal/wire"}, foreign: []string{"github.com/docker/go-units"}},
 	"conformance":       {level: 1, own: []string{"contract"}, foreign: []string{}},
 	// What plays an engine in tests stands beside what uses one.
 	"internal/engine/enginetest": {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},

@@ -83,7 +83,7 @@ func (k *call) take() (pieces []piece, over bool) {
 }
 
 // grantAfter is how much consumed output is gathered before the agent hears of it: a short command costs no Credit frame.
-const grantAfter = wire.Window / 4
+const grantAfter = wire.Window / 8
 
 // consumed returns storage and says how many bytes to grant the agent now, usually none.
 func (k *call) consumed(pieces []piece) int {

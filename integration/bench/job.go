@@ -22,6 +22,9 @@ type job struct {
 	Stdin   int64 `json:"stdin,omitempty"`
 	Output  int64 `json:"output"`
 	Threads int   `json:"threads,omitempty"`
+	// Beside is a command that runs again and again while the job does, every BesideMS; only in dockerbox's own subjects.
+	Beside   string  `json:"beside,omitempty"`
+	BesideMS float64 `json:"beside_ms,omitempty"`
 	// Flood, Began and Stop are for the op of that name.
 	Flood string `json:"flood,omitempty"`
 	Began string `json:"began,omitempty"`
@@ -89,6 +92,26 @@ func series(ctx context.Context, j job, one func(context.Context) error) (timing
 	group.Wait()
 	all.whole = time.Since(began)
 	return all, failed
+}
+
+// beside runs one again and again, every ms milliseconds, until stop is called.
+func beside(ms float64, one func() error) (stop func() error) {
+	quit, ended := make(chan struct{}), make(chan error, 1)
+	go func() {
+		for {
+			select {
+			case <-quit:
+				ended <- nil
+				return
+			case <-time.After(time.Duration(ms * float64(time.Millisecond))):
+			}
+			if err := one(); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}()
+	return func() error { close(quit); return <-ended }
 }
 
 func repeat(ctx context.Context, j job, count int, one func(context.Context) error) ([]time.Duration, error) {

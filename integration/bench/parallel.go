@@ -38,10 +38,18 @@ func runParallel(ctx context.Context, b *bench) (rows []row, err error) {
 	each, throughput := map[string]samples{}, map[string]samples{}
 	j := command("true", b.count(6, 3))
 	j.Threads, j.Warm = atOnce, warmUp
+	counts := map[string]int{}
 	for round := range b.count(4, 2) {
 		for i := range all {
 			s := all[(i+round)%len(all)]
-			got, err := s.do(ctx, j)
+			if counts[s.name()] == 0 {
+				if counts[s.name()], err = b.longEnough(ctx, s, j); err != nil {
+					return nil, fmt.Errorf("%s: %w", s.name(), err)
+				}
+			}
+			mine := j
+			mine.Count = counts[s.name()]
+			got, err := s.do(ctx, mine)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", s.name(), err)
 			}
@@ -63,6 +71,17 @@ func runParallel(ctx context.Context, b *bench) (rows []row, err error) {
 		through[i] = through[i].note("processor time of one command alone", float64(cost[through[i].Who])/float64(time.Millisecond), inMS)
 	}
 	return append(rows, through...), nil
+}
+
+// longEnough is how many commands each thread has to run so that the first, which find everything cold, and the last, beside which cores are idle
+// already, do not decide: at least as many as j says, and some 800 ms long.
+func (b *bench) longEnough(ctx context.Context, s subject, j job) (int, error) {
+	got, err := s.do(ctx, j)
+	if err != nil {
+		return 0, err
+	}
+	enough := time.Duration(b.count(800, 200)) * time.Millisecond
+	return max(j.Count, int(enough*time.Duration(j.Count)/max(1, got.whole))), nil
 }
 
 // allCores gives the containers of subjects all cores; back gives them their limit again.

@@ -95,7 +95,12 @@ func (g *goPath) do(ctx context.Context, j job) (timing, error) {
 	if j.Op == "flood" {
 		return g.flood(ctx, j)
 	}
-	return series(ctx, j, func(ctx context.Context) error { return g.one(ctx, j) })
+	stop := func() error { return nil }
+	if j.Beside != "" {
+		stop = beside(j.BesideMS, func() error { return g.one(ctx, command(j.Beside, 1)) })
+	}
+	took, err := series(ctx, j, func(ctx context.Context) error { return g.one(ctx, j) })
+	return took, errors.Join(err, stop())
 }
 
 // one runs the job's command once.

@@ -5,6 +5,7 @@ The first line it writes says that the environment is there. Everything it made 
 
 - {"op": "run", "command", "warm", "count", "gap_ms", "bounded", "stdin", "output", "threads"}: the command, `warm` times untimed and then
   `count` times, with a pause before each; `stdin` bytes go in, `output` bytes (-1: any) come out; with `threads` each does all of it.
+  With `beside`, that command runs every `beside_ms` meanwhile.
   -> {"ns": [...], "whole_ns"}
 - {"op": "flood", ..., "flood", "began", "stop"}: the same beside a command that floods from when `began` returns until `stop` was run.
 - {"op": "fresh", "task"}: a new sandbox up to the first line of its output, removed afterwards -> {"ns": [one]}
@@ -79,7 +80,22 @@ class Backend:
     # What can be asked for.
 
     def run(self, job):
-        return self._measure(job, self._payload(job))
+        if not job.get("beside"):
+            return self._measure(job, self._payload(job))
+        stop = threading.Event()
+
+        def beside():
+            while not stop.wait(job["beside_ms"] / 1000):
+                self._expect(self.env.execute(job["beside"]), job["beside"])
+
+        with ThreadPoolExecutor(1) as pool:
+            ended = pool.submit(beside)
+            try:
+                measured = self._measure(job, self._payload(job))
+            finally:
+                stop.set()
+            ended.result()
+        return measured
 
     def flood(self, job):
         ended = []

@@ -26,6 +26,7 @@ type Agent struct {
 	defaultUser string
 	loginLimit  time.Duration
 	helloLimit  time.Duration
+	courtesy    courtesy
 
 	// relieved is how many processes relieve ended that nobody has been told of.
 	relieved atomic.Int64

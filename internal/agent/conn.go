@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"sync"
 	"time"
@@ -76,6 +77,19 @@ func (o oneWay) Write(p []byte) (int, error) {
 		o.hangUp()
 	}
 	return n, err
+}
+
+// WriteVector implements [wire.Vectored].
+func (o oneWay) WriteVector(pieces net.Buffers) (err error) {
+	if f, ok := o.w.(*os.File); ok {
+		err = writeVector(f, pieces)
+	} else {
+		_, err = pieces.WriteTo(o.w)
+	}
+	if err != nil {
+		o.hangUp()
+	}
+	return err
 }
 
 // talk exchanges hellos and handles frames until the stream ends.

@@ -21,19 +21,21 @@ const (
 // output carries a command's output to the host within the credit the host gives: what may not be sent is not read, so the command
 // waits and nothing grows. Safe for concurrent use.
 type output struct {
-	id uint32
-	w  *wire.Writer
+	id    uint32
+	w     *wire.Writer
+	visit *visit // set before anything is pumped
 
-	order   sync.Mutex // held while frames of this command are sent; taken before mu
-	mu      sync.Mutex
-	change  *sync.Cond // credit or stopped changed
-	credit  int        // bytes that may still be read and sent; what a pump has reserved is taken off
-	starved int        // pumps that wait for credit
-	pending []wire.Frame
-	held    int // bytes in pending
-	timer   *time.Timer
-	stopped bool // reserve gives nothing more
-	closed  bool // put takes nothing more
+	order    sync.Mutex // held while frames of this command are sent; taken before mu
+	mu       sync.Mutex
+	change   *sync.Cond // credit or stopped changed
+	credit   int        // bytes that may still be read and sent; what a pump has reserved is taken off
+	reserved int        // bytes that pumps may read and have not read yet
+	starved  int        // pumps that wait for credit
+	pending  []wire.Frame
+	held     int // bytes in pending
+	timer    *time.Timer
+	stopped  bool // reserve gives nothing more
+	closed   bool // put takes nothing more
 	// moved holds a token when something was read or credit came: see settle.
 	moved chan struct{}
 }
@@ -50,6 +52,9 @@ func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 	defer wire.Recycle(buf)
 	wide := false
 	for {
+		if wide {
+			o.visit.yield()
+		}
 		n := o.reserve(len(buf))
 		if n == 0 {
 			return false
@@ -58,8 +63,9 @@ func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 		if got >= gatherMost && !wide {
 			widen(r)
 			wide = true
+			o.visit.grow() // it has nothing short about it, and need not wait for itself
 		}
-		o.put(kind, buf[:got], n-got)
+		o.put(kind, buf[:got], n)
 		if err != nil {
 			return !os.IsTimeout(err)
 		}
@@ -70,6 +76,10 @@ func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 func (o *output) reserve(most int) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.visit.company() {
+		o.keepFew()
+		most = min(most, inCompany)
+	}
 	o.starved++
 	for o.credit == 0 && !o.stopped {
 		o.change.Wait()
@@ -80,37 +90,59 @@ func (o *output) reserve(most int) int {
 	}
 	n := min(most, o.credit)
 	o.credit -= n
+	o.reserved += n
 	return n
 }
 
-// put takes what was read and gives back unused credit. A little is held back for a moment.
-func (o *output) put(kind wire.Type, data []byte, unused int) {
+// keepFew waits until few bytes are under way, at most for youth: in which steps a host grants is up to the host. o.mu is held.
+func (o *output) keepFew() {
+	many := func() bool { return wire.Window-o.credit-o.reserved >= inCompany }
+	if !many() {
+		return
+	}
+	late := false
+	timer := time.AfterFunc(youth, func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		late = true
+		o.change.Broadcast()
+	})
+	defer timer.Stop()
+	for many() && !late && !o.stopped {
+		o.change.Wait()
+	}
+}
+
+// put takes what was read and gives back what else was reserved for it. A little is held back for a moment.
+func (o *output) put(kind wire.Type, data []byte, reserved int) {
 	o.order.Lock()
 	defer o.order.Unlock()
-	if len(data) >= gatherMost && o.open(unused) { // enough for a frame: nothing need be kept of it
+	if len(data) >= gatherMost && o.open(len(data), reserved) { // enough for a frame: nothing need be kept of it
 		o.flush(wire.Frame{Type: kind, ID: o.id, Payload: data})
 		return
 	}
-	if o.hold(kind, data, unused) {
+	if o.hold(kind, data, reserved) {
 		o.flush()
 	}
 }
 
-// open gives back unused credit for output that is about to be sent, and reports whether the output still takes any.
-func (o *output) open(unused int) bool {
+// open accounts for output that is about to be sent, and reports whether the output still takes any.
+func (o *output) open(read, reserved int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return false
 	}
-	o.release(unused)
+	o.release(read, reserved)
 	o.signal()
 	return true
 }
 
-// release gives back credit that was reserved and not used. o.mu is held.
-func (o *output) release(unused int) {
-	if o.credit += unused; unused > 0 {
+// release ends a reservation and gives back the credit that was not used of it. o.mu is held.
+func (o *output) release(read, reserved int) {
+	o.reserved -= reserved
+	if unused := reserved - read; unused > 0 {
+		o.credit += unused
 		o.change.Broadcast()
 	}
 }
@@ -122,14 +154,14 @@ func (o *output) say(split bool, line string) {
 		kind = wire.TypeErrors
 	}
 	n := o.reserve(len(line))
-	o.put(kind, []byte(line[:n]), 0)
+	o.put(kind, []byte(line[:n]), n)
 }
 
 // hold queues data and reports whether it is time to send.
-func (o *output) hold(kind wire.Type, data []byte, unused int) bool {
+func (o *output) hold(kind wire.Type, data []byte, reserved int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.release(unused)
+	o.release(len(data), reserved)
 	if len(data) == 0 || o.closed {
 		return false
 	}

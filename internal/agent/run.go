@@ -59,8 +59,11 @@ func (r *run) serve() {
 		timer := time.AfterFunc(time.Duration(r.req.TimeoutMS)*time.Millisecond, r.kill)
 		defer timer.Stop()
 	}
+	r.out.visit = r.conn.agent.courtesy.begin()
+	defer r.out.visit.over()
 	exit, after := r.execute()
 	r.finish(exit)
+	r.out.visit.over() // what is still done for it is no company
 	if after != nil {
 		after()
 	}

@@ -54,11 +54,11 @@ func TestShortOutputTravelsWithTheExit(t *testing.T) {
 		writes = append(writes, bytes.Clone(p))
 		return len(p), nil
 	})))
-	o.put(wire.TypeOutput, []byte("a"), 0)
-	o.put(wire.TypeOutput, []byte("b"), 0)
-	o.put(wire.TypeErrors, []byte("c"), 0)
+	o.put(wire.TypeOutput, []byte("a"), 1)
+	o.put(wire.TypeOutput, []byte("b"), 1)
+	o.put(wire.TypeErrors, []byte("c"), 1)
 	o.finish(wire.Encode(wire.TypeExit, 1, wire.Exit{}))
-	o.put(wire.TypeOutput, []byte("late"), 0)
+	o.put(wire.TypeOutput, []byte("late"), 4)
 	o.finish(wire.Encode(wire.TypeExit, 1, wire.Exit{}))
 	// The timer may have fired on a slow machine; the order may not change.
 	r := wire.NewReader(bytes.NewReader(bytes.Join(writes, nil)), wire.MaxFromAgent)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 
 	"github.com/docker/docker/api/types"
@@ -57,6 +58,12 @@ func (s *Stream) Read(p []byte) (int, error) { return s.stdout.Read(p) }
 
 // Write feeds the exec's standard input.
 func (s *Stream) Write(p []byte) (int, error) { return s.conn.Conn.Write(p) }
+
+// WriteVector feeds the exec's standard input with several pieces in one system call, where the connection has such a call.
+func (s *Stream) WriteVector(pieces net.Buffers) error {
+	_, err := pieces.WriteTo(s.conn.Conn)
+	return err
+}
 
 // Close drops the connection; a Read or Write under way returns. Idempotent.
 func (s *Stream) Close() error {

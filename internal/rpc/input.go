@@ -3,6 +3,8 @@ package rpc
 import (
 	"io"
 	"sync"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
 // grantStep is how much input a command consumes before credit for it is sent: far below InputWindow, so nobody waits for it, and
@@ -17,6 +19,7 @@ type input struct {
 	mu       sync.Mutex
 	changed  sync.Cond
 	chunks   [][]byte // guarded by mu
+	at       int      // bytes of the first chunk that were read
 	size     int      // bytes in chunks
 	consumed int      // bytes read and not yet granted
 	eof      bool     // no more will come
@@ -63,13 +66,12 @@ func (in *input) Read(p []byte) (int, error) {
 	}
 	n := 0
 	for len(in.chunks) > 0 && n < len(p) {
-		m := copy(p[n:], in.chunks[0])
+		m := copy(p[n:], in.chunks[0][in.at:])
 		n += m
-		if m < len(in.chunks[0]) {
-			in.chunks[0] = in.chunks[0][m:]
-		} else {
+		if in.at += m; in.at == len(in.chunks[0]) {
+			wire.Recycle(in.chunks[0])
 			in.chunks[0] = nil
-			in.chunks = in.chunks[1:]
+			in.chunks, in.at = in.chunks[1:], 0
 		}
 	}
 	in.size -= n

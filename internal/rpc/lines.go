@@ -8,6 +8,8 @@ import (
 	"io"
 	"strconv"
 	"sync"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
 // errLineTooLong is returned for a line above the limit, after it was read to its end: the next line can be read.
@@ -19,8 +21,8 @@ type lineReader struct {
 	max int
 }
 
-// readBuffer holds a full stdin or output notification, so that the common lines are never copied.
-const readBuffer = 128 << 10
+// readBuffer holds the common lines, so that they are never copied. Of bulk that follows a line, this much is copied once more.
+const readBuffer = 32 << 10
 
 func newLineReader(r io.Reader, limit int) *lineReader {
 	return &lineReader{r: bufio.NewReaderSize(r, readBuffer), max: limit}
@@ -51,11 +53,19 @@ func (l *lineReader) take(n int64) ([]byte, error) {
 	if n < 0 || n > MaxRaw {
 		return nil, fmt.Errorf("%d raw bytes were announced, of at most %d", n, MaxRaw)
 	}
-	data := make([]byte, n)
+	data := chunk(int(n))
 	if _, err := io.ReadFull(l.r, data); err != nil {
 		return nil, fmt.Errorf("%d raw bytes were announced and fewer came: %w", n, err)
 	}
 	return data, nil
+}
+
+// chunk returns n bytes of any content, from the pool when that is not a waste.
+func chunk(n int) []byte {
+	if n > wire.MaxData/2 && n <= wire.MaxData {
+		return wire.Buffer()[:n]
+	}
+	return make([]byte, n)
 }
 
 // long collects a line that does not fit the read buffer, and throws it away once it is above the limit.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"sync"
 )
 
@@ -73,9 +74,13 @@ type Reader struct {
 	buf []byte
 }
 
+// ahead is how much a Reader reads at once while it does not know a frame's size. Small frames come many at a time; of a large one, which
+// is read straight into its buffer, this much is copied once more.
+const ahead = 16 << 10
+
 // NewReader reads frames from r with payloads of at most limit bytes.
 func NewReader(r io.Reader, limit int) *Reader {
-	return &Reader{r: bufio.NewReaderSize(r, 64<<10), max: limit}
+	return &Reader{r: bufio.NewReaderSize(r, ahead), max: limit}
 }
 
 // SetLimit changes the limit for the frames that follow.
@@ -114,7 +119,11 @@ func (r *Reader) read(size int) ([]byte, error) {
 	buf := r.buf[:0]
 	for len(buf) < size {
 		step := min(size-len(buf), max(len(buf), keep))
-		buf = append(buf, make([]byte, step)...)
+		if room := cap(buf) - len(buf); room >= step {
+			buf = buf[:len(buf)+step] // append would clear what is about to be overwritten
+		} else {
+			buf = append(buf, make([]byte, step)...)
+		}
 		if _, err := io.ReadFull(r.r, buf[len(buf)-step:]); err != nil {
 			if errors.Is(err, io.EOF) {
 				err = io.ErrUnexpectedEOF
@@ -127,23 +136,36 @@ func (r *Reader) read(size int) ([]byte, error) {
 }
 
 // Append encodes f behind b.
-func Append(b []byte, f Frame) []byte {
+func Append(b []byte, f Frame) []byte { return append(appendHeader(b, f), f.Payload...) }
+
+func appendHeader(b []byte, f Frame) []byte {
 	b = binary.BigEndian.AppendUint32(b, uint32(len(f.Payload)+restSize))
 	b = append(b, byte(f.Type))
-	b = binary.BigEndian.AppendUint32(b, f.ID)
-	return append(b, f.Payload...)
+	return binary.BigEndian.AppendUint32(b, f.ID)
 }
+
+// Vectored is a stream that takes several pieces as if they were one, as writev does.
+type Vectored interface {
+	WriteVector(pieces net.Buffers) error
+}
+
+// vectorFrom is from which size on a payload is worth a vector instead of a copy.
+const vectorFrom = 32 << 10
 
 // Writer encodes frames. Safe for concurrent use: the frames of one call stay together and go out in one write.
 type Writer struct {
-	mu  sync.Mutex
-	w   io.Writer
-	buf []byte
-	err error
+	mu     sync.Mutex
+	w      io.Writer
+	vector Vectored // nil when w is none
+	buf    []byte
+	err    error
 }
 
-// NewWriter writes frames to w.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+// NewWriter writes frames to w. Large payloads are not copied when w is [Vectored].
+func NewWriter(w io.Writer) *Writer {
+	vector, _ := w.(Vectored)
+	return &Writer{w: w, vector: vector}
+}
 
 // Write sends frames. The first error is final: every later call returns it.
 func (w *Writer) Write(frames ...Frame) error {
@@ -153,6 +175,16 @@ func (w *Writer) Write(frames ...Frame) error {
 		return w.err
 	}
 	b := w.buf[:0]
+	if n := len(frames); n > 0 && w.vector != nil && len(frames[n-1].Payload) >= vectorFrom {
+		last := frames[n-1]
+		for _, f := range frames[:n-1] {
+			b = Append(b, f)
+		}
+		b = appendHeader(b, last)
+		w.buf = b
+		w.err = w.vector.WriteVector(net.Buffers{b, last.Payload})
+		return w.err
+	}
 	for _, f := range frames {
 		b = Append(b, f)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"net"
 	"reflect"
 	"runtime"
 	"strings"
@@ -151,3 +152,39 @@ func FuzzReader(f *testing.F) {
 type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// vectored keeps what came as a vector apart from what came in one piece.
+type vectored struct {
+	bytes.Buffer
+	vectors int
+}
+
+func (v *vectored) WriteVector(pieces net.Buffers) error {
+	v.vectors++
+	_, err := pieces.WriteTo(&v.Buffer)
+	return err
+}
+
+func TestLargePayloadsAreNotCopied(t *testing.T) {
+	var plain bytes.Buffer
+	var v vectored
+	large := bytes.Repeat([]byte("x"), vectorFrom)
+	for _, w := range []*Writer{NewWriter(&plain), NewWriter(&v)} {
+		for _, frames := range [][]Frame{
+			{{Type: TypeOutput, ID: 1, Payload: []byte("a")}, {Type: TypeOutput, ID: 2, Payload: large}},
+			{{Type: TypeOutput, ID: 3, Payload: large}, {Type: TypeExit, ID: 3}},
+			{{Type: TypeInput, ID: 4, Payload: large}},
+			{},
+		} {
+			if err := w.Write(frames...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if !bytes.Equal(plain.Bytes(), v.Bytes()) {
+		t.Error("a vector carries other bytes")
+	}
+	if v.vectors != 2 {
+		t.Errorf("%d vectors", v.vectors)
+	}
+}

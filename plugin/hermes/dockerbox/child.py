@@ -174,7 +174,7 @@ class Child:
         """Send a piece of a command's standard input."""
         if not self._raw:
             return self.notify("stdin", {"call": number, "data": base64(piece)})
-        return self._send_line(b'{"jsonrpc":"2.0","method":"stdin","params":{"call":%d,"raw":%d}}\n' % (number, len(piece)) + piece)
+        return self._send_line(b'{"jsonrpc":"2.0","method":"stdin","params":{"call":%d,"raw":%d}}\n' % (number, len(piece)), piece)
 
     def forget(self, number):
         """Ignore whatever still comes for this request."""
@@ -204,9 +204,9 @@ class Child:
     def _send(self, message):
         self._send_line(_encode(message).encode("ascii") + b"\n")
 
-    def _send_line(self, line):
+    def _send_line(self, line, bulk=b""):
         try:
-            taken = self._write(line)
+            taken = self._write(line, bulk)
         except (OSError, ValueError) as error:  # ValueError: closed since
             # Its end is under way and the reader knows more about it than this error does.
             self._process.kill()
@@ -217,20 +217,23 @@ class Child:
             self.end(fault)
             raise fault
 
-    def _write(self, line):
-        """Write all of ``line``; False when it was not taken in time, and the child then has to go: no line may follow half a line."""
+    def _write(self, line, bulk):
+        """Write ``line`` and ``bulk``; False when they were not taken in time. The child then has to go, as no line may follow a half."""
         if not self._write_lock.acquire(timeout=WRITE_PATIENCE):
             return False
         try:
             descriptor = self._process.stdin.fileno()
+            left = [memoryview(piece) for piece in (line, bulk) if piece]
             while True:
                 try:
-                    written = os.write(descriptor, line)
+                    written = _write_pieces(descriptor, left)
                 except BlockingIOError:
                     written = 0
-                if written == len(line):
+                while left and written >= len(left[0]):
+                    written -= len(left.pop(0))
+                if not left:
                     return True
-                line = line[written:]
+                left[0] = left[0][written:]
                 if not _writable(descriptor, WRITE_PATIENCE):
                     return False
         finally:
@@ -266,7 +269,7 @@ class Child:
         if self.hello is None and (said := _complaint(self._last_words)):
             return Fault(*said, lost=True)
         words = [line for line in self._last_words if not line.startswith("dockerbox: ") or line.startswith("dockerbox: error: ")]  # no log
-        said = f", having said \"{'; '.join(words)}\"" if words else ""
+        said = f', having said "{"; ".join(words)}"' if words else ""
         if self.hello is None:
             hint = f"run `{self.argv[0]} version` to see whether it works"
             return Fault(f"{self.argv[0]} ended with status {status} before it greeted{said}", hint, lost=True)
@@ -373,6 +376,14 @@ class _Answer:
     def finish(self, result, fault):
         self.result, self.fault = result, fault
         self.done.set()
+
+
+if hasattr(os, "writev"):
+    _write_pieces = os.writev
+else:  # Windows
+
+    def _write_pieces(descriptor, pieces):
+        return os.write(descriptor, pieces[0])
 
 
 def _writable(descriptor, patience):
