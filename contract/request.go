@@ -32,10 +32,24 @@ type Request struct {
 	// Stdout and Stderr receive output while the command runs; a slow writer slows the command. When Stderr is nil both share one
 	// pipe in the command, so their order is exact. When Stdout is nil output is kept in [Result.Output].
 	Stdout, Stderr io.Writer
+	// Terminal gives Argv a pseudo-terminal instead of pipes, as docker exec -t does: Stdin is what is typed, Stdout what it shows, and Stderr
+	// is not used. Nil means pipes.
+	Terminal *Terminal
 	// MaxOutput bounds what Result.Output keeps, in bytes: a head of 40 % and a tail of 60 % with a notice between. Zero keeps
 	// everything. Ignored when Stdout is set.
 	MaxOutput int
 }
+
+// Terminal is the pseudo-terminal of a command.
+type Terminal struct {
+	// Size is what the command finds at its very first look; 0 by 0 when it is not known.
+	Size TerminalSize
+	// Resize brings later sizes. It may be nil; it need not be closed.
+	Resize <-chan TerminalSize
+}
+
+// TerminalSize is in characters.
+type TerminalSize struct{ Rows, Cols uint16 }
 
 // Result is how a command ended.
 type Result struct {

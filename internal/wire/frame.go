@@ -43,6 +43,8 @@ const (
 	TypeErrors Type = 'P' // agent → host; bytes of stderr when Run.Split
 	TypeExit   Type = 'X' // agent → host, last frame of its ID; payload Exit
 	TypeCredit Type = 'W' // both ways; payload is a big-endian uint32 of bytes granted
+	TypeResize Type = 'S' // host → agent; payload Size, of the terminal of a Run that has one
+	TypeDial   Type = 'D' // host → agent; payload Dial
 	TypeQuery  Type = 'Q' // host → agent; payload Query
 	TypeAnswer Type = 'A' // agent → host; payload Answer
 )

@@ -46,6 +46,24 @@ type Run struct {
 	Split bool `json:"split,omitempty"`
 	// TimeoutMS is the agent's own deadline in milliseconds, for a host that died; 0 is none.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
+	// Terminal, when set, gives Argv a pseudo-terminal of this size as its controlling terminal, in place of pipes: what it shows comes as
+	// Output frames, what is typed goes as Input frames, and Resize frames may follow.
+	Terminal *Size `json:"terminal,omitempty"`
+}
+
+// Size is that of a terminal in characters. 0 is unknown.
+type Size struct {
+	Rows uint16 `json:"rows"`
+	Cols uint16 `json:"cols"`
+}
+
+// Dial opens a connection inside the sandbox. Its Output frames carry what comes from there and, after the last, nothing marks the end but the
+// Exit; Input frames carry what goes there and End closes that half. Kill closes both at once. Exit.Reason is [ReasonRefused] when there is
+// nobody to connect to.
+type Dial struct {
+	// Network is "tcp". Address is "127.0.0.1:PORT".
+	Network string `json:"network"`
+	Address string `json:"address"`
 }
 
 // Reasons in Exit for a command that never started. Empty means it started.
@@ -54,6 +72,7 @@ const (
 	ReasonNotExecutable = "not-executable"
 	ReasonNotFound      = "not-found"
 	ReasonUser          = "no-such-user"
+	ReasonRefused       = "refused"  // a Dial could not connect; Text says why
 	ReasonInternal      = "internal" // the agent could not do its part; Text says what
 )
 
