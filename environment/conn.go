@@ -49,8 +49,8 @@ type conn struct {
 	err     error // why the connection ended; set once
 }
 
-// handshake reads the agent's hello, sends ours and starts the reader. It closes stream on failure.
-func handshake(ctx context.Context, stream Stream, version string) (*conn, error) {
+// handshake reads the agent's hello, sends ours and starts the reader. It closes stream on failure. looks is [Options.Looks].
+func handshake(ctx context.Context, stream Stream, version string, looks bool) (*conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloLimit)
 	defer cancel()
 	// Closing the stream is what makes a blocked read return.
@@ -62,7 +62,7 @@ func handshake(ctx context.Context, stream Stream, version string) (*conn, error
 	hello, err := readHello(in)
 	out := wire.NewWriter(stream)
 	if err == nil {
-		err = out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.HostName, Protocol: wire.Protocol, Version: version}))
+		err = out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.HostName, Protocol: wire.Protocol, Version: version, Looks: looks}))
 	}
 	if err != nil {
 		_ = stream.Close() // the handshake's error says more than closing could
@@ -341,7 +341,7 @@ func (c *conn) query(ctx context.Context, q wire.Query) (wire.Answer, error) {
 		c.fail(errSilent)
 		return wire.Answer{}, &contract.BackendError{
 			Reason: "the agent in the sandbox does not answer",
-			Hint:   "if the sandbox is paused, docker unpause it; otherwise dockerbox up --recreate NAME", Err: ctx.Err(),
+			Hint:   "if the sandbox is paused, dockerbox unpause NAME lets it go on; otherwise dockerbox up --recreate NAME", Err: ctx.Err(),
 		}
 	}
 }

@@ -43,6 +43,8 @@ type Options struct {
 	Cwd string
 	// Version is this program's, for the agent's log.
 	Version string
+	// Looks says that the caller only looks: the agent counts him neither as somebody who is connected nor as a use of the sandbox.
+	Looks bool
 	// Prefix makes the exec_prefix argv of a container.
 	Prefix func(containerID string) Prefix
 	// Revive starts or makes the container again after it stopped or went away. nil means that is an error.
@@ -99,7 +101,7 @@ func (e *Environment) connect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := handshake(ctx, stream, e.opts.Version)
+	c, err := handshake(ctx, stream, e.opts.Version, e.opts.Looks)
 	if err != nil {
 		return err
 	}
@@ -214,7 +216,7 @@ func (e *Environment) pausedError() error {
 	info := e.Info()
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("sandbox %q is paused", info.Name),
-		Hint:   fmt.Sprintf("docker unpause %.12s lets it go on", info.ContainerID),
+		Hint:   fmt.Sprintf("dockerbox unpause %s lets it go on", info.Name),
 	}
 }
 

@@ -2,6 +2,7 @@ package environment
 
 import (
 	"errors"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -25,11 +26,33 @@ func answering(t *testing.T, op string, limit int64, answer wire.Answer) *testBo
 }
 
 func TestLookForJobs(t *testing.T) {
-	b := answering(t, wire.OpJobs, 0, wire.Answer{Jobs: 3, Example: "train\x1b[31m\nnext"})
+	b := answering(t, wire.OpJobs, 0, wire.Answer{Jobs: 3, Screen: 2, Example: "train\x1b[31m\nnext", Use: &wire.Use{IdleMS: 1500, Clients: 1}})
 	got, err := LookForJobs(t.Context(), b, "1")
 	b.playing.Wait()
-	if want := (Jobs{3, "train [31m next"}); err != nil || got != want {
+	if want := (Jobs{Count: 3, Screen: 2, Example: "train [31m next", Told: true, Idle: 1500 * time.Millisecond, Clients: 1}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
+// An older agent tells nothing of the use.
+func TestRetire(t *testing.T) {
+	b := answering(t, wire.OpRetire, 3_600_000, wire.Answer{Retired: true, Jobs: 1, Screen: 9})
+	got, retired, err := Retire(t.Context(), b, "1", time.Hour)
+	b.playing.Wait()
+	if err != nil || !retired || got.Told || got.Screen != 1 {
+		t.Errorf("%+v, %v, %v", got, retired, err)
+	}
+}
+
+// What an agent says of its use is believed no further than it can be.
+func TestUseIsNeverNegative(t *testing.T) {
+	for said, want := range map[int64]time.Duration{-5: 0, math.MaxInt64: math.MaxInt64 / time.Millisecond * time.Millisecond} {
+		b := answering(t, wire.OpJobs, 0, wire.Answer{Use: &wire.Use{IdleMS: said, Clients: -1}, Screen: -1})
+		got, err := LookForJobs(t.Context(), b, "1")
+		b.playing.Wait()
+		if err != nil || got.Idle != want || got.Clients != 0 || got.Screen != 0 {
+			t.Errorf("%d ms: %+v, %v", said, got, err)
+		}
 	}
 }
 

@@ -79,7 +79,7 @@ const (
 	missingBox = "dockerbox up {box} makes it; dockerbox ps lists those there are"
 	listThem   = "dockerbox ps lists those there are"
 	chooseUser = "choose a user of the sandbox with --user, or a number"
-	unpause    = "docker unpause {container} lets it go on"
+	unpause    = "dockerbox unpause {box} lets it go on"
 	foreign    = "the container name {container} is taken by a container that is not dockerbox's"
 	rename     = "rename or remove that container, or choose another sandbox name"
 	unreadable = "the label dev.dockerbox.config of container {container} cannot be read"

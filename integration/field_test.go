@@ -193,11 +193,11 @@ func field19(t *testing.T, f rowBox) {
 	defer unpause()
 	_, err := f.env.Execute(t.Context(), contract.Request{Command: "echo hi"})
 	var b *contract.BackendError
-	if !errors.As(err, &b) || !strings.Contains(b.Reason, "paused") || !strings.Contains(b.Hint, "docker unpause ") {
+	if !errors.As(err, &b) || !strings.Contains(b.Reason, "paused") || !strings.Contains(b.Hint, "dockerbox unpause "+f.name) {
 		t.Fatalf("%v", err)
 	}
 	for _, verb := range [][]string{{"run", f.name, "echo hi"}, {"exec", f.name, "true"}, {"up", f.name}} {
-		if got := cli(t, verb...); got.status != contract.ExitBackend || got.stdout != "" || !strings.Contains(got.stderr, "dockerbox: hint: docker unpause ") {
+		if got := cli(t, verb...); got.status != contract.ExitBackend || got.stdout != "" || !strings.Contains(got.stderr, "dockerbox: hint: dockerbox unpause "+f.name+" lets it go on") {
 			t.Errorf("%q: %+v", verb, got)
 		}
 	}

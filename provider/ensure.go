@@ -135,7 +135,7 @@ func going(found container.InspectResponse) bool {
 func paused(id identity) error {
 	return &contract.BackendError{
 		Reason: fmt.Sprintf("sandbox %q is paused", id),
-		Hint:   "docker unpause " + id.container() + " lets it go on",
+		Hint:   fmt.Sprintf("dockerbox unpause %s lets it go on", id),
 	}
 }
 

@@ -141,7 +141,7 @@ func TestVerbsOnWhatTheyCannotHave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, what := range []string{"start", "attach"} {
-		backendError(t, verbs[what](cfg.Name), "is paused", "docker unpause")
+		backendError(t, verbs[what](cfg.Name), "is paused", "dockerbox unpause "+cfg.Name)
 	}
 	for _, what := range []string{"restart", "stop"} { // as docker does, at once
 		if err := verbs[what](cfg.Name); err != nil {

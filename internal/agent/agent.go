@@ -28,6 +28,9 @@ type Agent struct {
 	helloLimit  time.Duration
 	courtesy    courtesy
 
+	use     use
+	journal journal // of what its owner should know; the zero value drops it
+
 	// relieved is how many processes relieve ended that nobody has been told of.
 	relieved atomic.Int64
 
@@ -61,7 +64,7 @@ func New(environ []string) (*Agent, error) {
 	a := &Agent{
 		files: systemFiles, env: environment(environ), boot: hex.EncodeToString(id[:]), defaultUser: ownUser(),
 		loginLimit: loginLimit, helloLimit: helloLimit, closing: make(chan struct{}),
-		accounts: map[[2]int]*account{}, conns: map[*conn]func(){}, leftovers: map[*os.File]bool{},
+		use: use{last: time.Now()}, accounts: map[[2]int]*account{}, conns: map[*conn]func(){}, leftovers: map[*os.File]bool{},
 	}
 	groups, err := os.Getgroups()
 	if err != nil {

@@ -162,13 +162,17 @@ func hand(fd int, user string) (taken bool, err error) {
 // resident serves this account until the container stops.
 func resident(stderr io.Writer) int {
 	reserveThreads()
+	log := journal{open: func() (io.WriteCloser, error) { return kept{stderr}, nil }}
 	if ownContainer() { // a machine's own displays are its owner's business
+		log.open = containerLog
 		if err := keepHouse(systemHouse); err != nil {
-			fmt.Fprintln(stderr, "dockerbox-agent:", err) // no reason to run no commands; the verb housekeep says it to whoever asks
+			log.say("putting the container in order: %v", err) // no reason to run no commands; the verb housekeep says it to whoever asks
 		}
 	}
 	a, err := New(os.Environ())
 	if err == nil {
+		a.journal = log
+		log.say("version %s is ready", Version)
 		go a.guardLimit()
 		err = a.listen(residentSocket)
 	}

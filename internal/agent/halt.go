@@ -122,6 +122,9 @@ func (a *Agent) relieve() bool {
 		t.end(killLimit)
 	})
 	a.relieved.Add(int64(ended))
+	if ended > 0 {
+		a.journal.say("ended %d processes that an earlier command left behind, for the limit of %d processes was reached", ended, limit)
+	}
 	return ended > 0
 }
 

@@ -157,6 +157,11 @@ func answerJobs(found []procInfo, err error) wire.Answer {
 	}
 	a := wire.Answer{Jobs: len(found)}
 	for _, p := range found {
+		if isFurniture(p) {
+			a.Screen++
+		}
+	}
+	for _, p := range found {
 		name := nameOf(p.pid)
 		if name == "" {
 			continue

@@ -56,6 +56,7 @@ func (a *Agent) readProfile(id identity, bash string, first *snapshot) (state *s
 			}
 		}
 		if !inTime {
+			a.journal.say("the login profile of user %s was ended, for it did not end within %s; commands run without what it had left to do", id.name, a.loginLimit)
 			break
 		}
 		done += max(1, len(states)) // the stage that gave no report is not tried again

@@ -11,6 +11,9 @@ const (
 	HostName  = "dockerbox"
 )
 
+// FeatureTerminal is in the hello of an agent that knows Run.Terminal and Resize frames. One that does not would run the command on pipes.
+const FeatureTerminal = "terminal"
+
 // Hello is the first frame of each side; the agent speaks first. Unknown fields are ignored, so features can be added.
 type Hello struct {
 	Name     string   `json:"name"`
@@ -21,6 +24,8 @@ type Hello struct {
 	Boot string `json:"boot,omitempty"`
 	// UID is the account the agent itself runs as. Only 0 can switch users.
 	UID int `json:"uid"`
+	// Looks, from the host, says that this connection only looks: it counts neither as somebody who is connected nor as a use of the sandbox.
+	Looks bool `json:"looks,omitempty"`
 	// Error, when set, is a sentence that says why the agent cannot serve; nothing follows it.
 	Error string `json:"error,omitempty"`
 }
@@ -96,13 +101,16 @@ const (
 	OpPing    = "ping"    // an empty Answer
 	OpJobs    = "jobs"    // count what runs on somebody's behalf; Answer.Jobs and Example
 	OpEnd     = "end"     // ask everything in the container to end and wait at most LimitMS; Answer as for OpJobs
+	// OpRetire is OpJobs, and if nobody is connected but those who look, nothing runs and nothing was used for LimitMS, the agent takes no
+	// connection for the next seconds, in which the host stops the container: Answer.Retired.
+	OpRetire = "retire"
 )
 
 // Query asks the agent something that is not a command.
 type Query struct {
 	Op   string `json:"op"`
 	User string `json:"user,omitempty"`
-	// LimitMS bounds an OpEnd, in milliseconds; 0 asks and does not wait.
+	// LimitMS bounds an OpEnd, in milliseconds; 0 asks and does not wait. For an OpRetire it is how long nothing may have been used.
 	LimitMS int64 `json:"limit_ms,omitempty"`
 }
 
@@ -113,9 +121,21 @@ type Answer struct {
 	// what a login left running, and the dead.
 	Jobs    int    `json:"jobs,omitempty"`
 	Example string `json:"example,omitempty"`
+	// Screen is how many of the Jobs are an empty desktop: a display server and what comes up with it.
+	Screen int `json:"screen,omitempty"`
+	// Use comes with the answers to OpJobs and OpRetire, nil from agents that do not know it.
+	Use     *Use   `json:"use,omitempty"`
+	Retired bool   `json:"retired,omitempty"`
 	Error   string `json:"error,omitempty"`
 	// Reason is one of the Reason constants when Error has a kind the host acts on.
 	Reason string `json:"reason,omitempty"`
+}
+
+// Use is when a sandbox was last used through its agent: a command began or ended, or a host that does more than look came or went.
+type Use struct {
+	// IdleMS is how long ago that was, in milliseconds, and Clients how many such hosts are connected now.
+	IdleMS  int64 `json:"idle_ms"`
+	Clients int   `json:"clients,omitempty"`
 }
 
 // Account is a user of the sandbox as its own passwd answers. A number without an entry has a home the agent made for it.
@@ -130,7 +150,7 @@ type Account struct {
 
 // Message is any JSON payload.
 type Message interface {
-	Hello | Run | Exit | Query | Answer
+	Hello | Run | Exit | Query | Answer | Size
 }
 
 // Encode builds a frame with m as its payload.

@@ -309,10 +309,7 @@ class LivingTest(Case):
                     with self.subTest(call), self.assertRaises(base.EnvironmentConnectionError) as caught:
                         call()
                     self.assertEqual(caught.exception.reason, f'sandbox "{BOX}" is paused')
-                    self.assertRegex(
-                        caught.exception.retry_hint,
-                        rf"^docker unpause (dockerbox-{BOX}-[0-9a-f]{{12}}|{env._container_id[:12]}) lets it go on$",
-                    )
+                    self.assertEqual(caught.exception.retry_hint, f"dockerbox unpause {BOX} lets it go on")
             finally:
                 docker("unpause", env._container_id)
             self.assertEqual(env.execute("echo on")["output"], "on\n")
