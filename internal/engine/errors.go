@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,15 +32,6 @@ const hintObjects = "docker ps -a shows what there is"
 
 // explain turns an error of the Docker client into a sentence about what was tried, keeping its kind for errors.Is.
 func (e *Engine) explain(did string, err error) error { return e.explainBy(refusals, did, err) }
-
-// explainPull explains why an image that is not on the daemon cannot be pulled.
-func (e *Engine) explainPull(ref string, err error) error {
-	err = e.explainBy(append(slices.Clip(registry), refusals...), "the image "+ref+" is not on this daemon and cannot be pulled", err)
-	if b := (*contract.BackendError)(nil); errors.As(err, &b) && b.Hint == hintObjects {
-		b.Hint = hintNetwork
-	}
-	return err
-}
 
 // explainBy is explain with what daemons are known to say there.
 func (e *Engine) explainBy(table []refusal, did string, err error) error {

@@ -21,6 +21,7 @@ const (
 	hintLimits  = "docker info tells at its end which limits that machine cannot set; --memory 0, --cpus 0 and --pids 0 ask for none"
 	hintInUse   = "end what uses it, or choose a higher --memory; dockerbox up --recreate ends all of it"
 	hintRuntime = "docker info names the runtimes of that daemon"
+	hintCut     = "try again; if it stays, see what is between the daemon's machine and the registry (proxy, firewall)"
 )
 
 // refusals are tried in order, the first that matches counts: what names a cause exactly stands before what names it roughly. The texts
@@ -79,6 +80,9 @@ var registry = []refusal{
 	{re(`x509: |tls: |server gave HTTP response to HTTPS client`), "{did}: the daemon does not trust its registry's certificate, or the registry has none", "add its CA below /etc/docker/certs.d, or list it under insecure-registries in daemon.json, on the daemon's machine"},
 	{re(`proxyconnect`), "{did}: the daemon's proxy does not answer", "correct the proxy of the docker service (docker info names it), or use an image that docker images lists"},
 	{re(`(?:Get|Head) "https?://([^/"]+)[^"]*": .*(?:refused|timeout|Timeout|canceled|unreachable|no route|reset|deadline|EOF)`), "{did}: the registry $1 does not answer the daemon", hintNetwork},
+	{re(`verification failed for digest|unexpected commit digest|invalid checksum digest`), "{did}: its registry sent something else than was asked for", hintCut},
+	{re(`unexpected EOF|connection reset by peer|broken pipe|stream error|i/o timeout`), "{did}: the connection to its registry was cut", hintCut},
+	{re(`unsupported manifest|unsupported media type|unknown media type|unknown blob|target is unknown|Encountered remote`), "{did}: what its registry has of that name is no image, or not a whole one", "choose another image or tag, or have whoever publishes it push it again"},
 }
 
 func re(pattern string) *regexp.Regexp { return regexp.MustCompile(pattern) }
