@@ -26,6 +26,8 @@ Written by `+"`make bench`"+`, which measures all of this in one run; figures of
 or a child process; `+"`docker exec` and `bash -c`"+` are processes, timed from outside. Subjects take turns in blocks of ten commands after two that are not counted, in an order that
 moves on each round; what takes longer than some 100 ms takes single turns. p95 is what 95 %% of all values kept to. "8 at once" against the cores is throughput times the processor time
 of one command alone, by the cores there are. Growth of memory up to 2 MB counts as none, a ratio up to 1.2 as flat.
+On a virtual machine what lies unused for half a second can be slow to come back: how late a bare bash returns from a `+"`sleep 0.5`"+`, and how much less late the same command is
+beside a `+"`true`"+` every 20 ms, which keeps every process on the way awake, is that part of the lateness.
 
 %d of %d targets met.
 
