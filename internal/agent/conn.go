@@ -27,6 +27,8 @@ type conn struct {
 	user  string // account of commands that name none
 	w     *wire.Writer
 	gone  chan struct{} // closed when the host is
+	// looks says that it is not among the agent's clients, used that it counts as a use of the sandbox. Both are talk's.
+	looks, used bool
 
 	runs sync.WaitGroup
 	mu   sync.Mutex
@@ -47,6 +49,15 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 		return errClosed
 	}
 	defer a.dismiss(c)
+	if err := a.use.arrive(); err != nil {
+		_ = c.greet(err.Error()) // a host that has gone again need not know
+		return err
+	}
+	defer func() {
+		if !c.looks { // else it has left the count already
+			a.use.leave(c.used)
+		}
+	}()
 	if user != "" {
 		_, _, _ = a.account(user) // begins its login, so that the first command need not wait; an unknown user is that command's to report
 	}
@@ -99,11 +110,10 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 			err = fmt.Errorf("the agent failed: %v", p)
 		}
 	}()
-	hello := wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Boot: c.agent.boot, UID: os.Geteuid()}
 	in := wire.NewReader(r, wire.MaxHello)
 	timer := time.AfterFunc(c.agent.helloLimit, hangUp)
 	defer timer.Stop()
-	if err := c.w.Write(wire.Encode(wire.TypeHello, 0, hello)); err != nil {
+	if err := c.greet(""); err != nil {
 		return err
 	}
 	f, err := in.Next()
@@ -120,6 +130,12 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 		return fmt.Errorf("the host speaks protocol %d, this agent %d", host.Protocol, wire.Protocol)
 	}
 	timer.Stop()
+	if c.looks = host.Looks; c.looks {
+		c.agent.use.leave(false)
+	} else {
+		c.used = true
+		c.agent.use.touch()
+	}
 	in.SetLimit(wire.MaxFromHost)
 	for {
 		f, err := in.Next()
@@ -129,6 +145,21 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 		if err := c.handle(f); err != nil {
 			return err
 		}
+	}
+}
+
+// greet says hello, with the reason why that is all, or "".
+func (c *conn) greet(refusal string) error {
+	return c.w.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{
+		Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Features: []string{wire.FeatureTerminal}, Boot: c.agent.boot, UID: os.Geteuid(),
+		Error: refusal,
+	}))
+}
+
+// touch notes a use of the sandbox, unless the host only looks.
+func (c *conn) touch() {
+	if !c.looks {
+		c.agent.use.touch()
 	}
 }
 
@@ -148,7 +179,7 @@ func (c *conn) handle(f wire.Frame) error {
 			return err
 		}
 		return c.w.Write(wire.Encode(wire.TypeAnswer, f.ID, c.answer(q)))
-	case wire.TypeInput, wire.TypeEnd, wire.TypeKill, wire.TypeCredit:
+	case wire.TypeInput, wire.TypeEnd, wire.TypeKill, wire.TypeCredit, wire.TypeResize:
 	default:
 		return nil
 	}
@@ -180,6 +211,14 @@ func (c *conn) handle(f wire.Frame) error {
 		if r.in != nil {
 			r.in.end()
 		}
+	case wire.TypeResize:
+		size, err := wire.Decode[wire.Size](f)
+		if err != nil {
+			return err
+		}
+		if r.terminal != nil { // else it was not announced
+			r.terminal.resize(size)
+		}
 	}
 	return nil
 }
@@ -197,6 +236,7 @@ func (c *conn) start(id uint32, req wire.Run) error {
 	case len(c.live) >= maxRuns:
 		return c.w.Write(wire.Encode(wire.TypeExit, id, failure(fmt.Errorf("%d commands are running on this connection already", maxRuns))))
 	}
+	c.touch()
 	c.live[id] = r
 	c.runs.Go(r.serve)
 	return nil
@@ -204,6 +244,7 @@ func (c *conn) start(id uint32, req wire.Run) error {
 
 // forget makes frames for id ignored from now on.
 func (c *conn) forget(id uint32) {
+	c.touch()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.live, id)
@@ -227,8 +268,11 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 		account.Temp = c.agent.files.temp()
 		return wire.Answer{Account: account}
 	case wire.OpJobs:
-		return answerJobs(jobs())
+		return c.agent.look()
+	case wire.OpRetire:
+		return c.agent.retire(time.Duration(q.LimitMS) * time.Millisecond)
 	case wire.OpEnd:
+		c.agent.journal.say("everything is asked to end, and given %s", time.Duration(q.LimitMS)*time.Millisecond)
 		return answerJobs(c.agent.endAll(time.Duration(q.LimitMS)*time.Millisecond), nil)
 	default:
 		return wire.Answer{Error: fmt.Sprintf("unknown question %.40q", q.Op)}

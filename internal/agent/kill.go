@@ -39,8 +39,9 @@ type tree struct {
 	unsure bool
 }
 
-// kill ends the whole tree and returns when it is dead: TERM, at most grace, then KILL. The main process must not have been collected
-// when it is called; if it has, the command is over, nothing is done and the result is false.
+// kill ends the whole tree and returns when it is dead: TERM, at most grace, then KILL. What has a terminal hears that it was hung up (HUP)
+// first, and TERM after half of grace: that is what interactive shells end on, and what an editor saves its work on. The main process must not
+// have been collected when it is called; if it has, the command is over, nothing is done and the result is false.
 func (c *child) kill(grace time.Duration) bool {
 	if c.ended() {
 		return false
@@ -54,7 +55,11 @@ func (c *child) kill(grace time.Duration) bool {
 		return true
 	}
 	// The shell first, or it would take its child's end for a reason to go on to its next command.
-	c.signal(unix.SIGTERM)
+	word := unix.SIGTERM
+	if c.terminal {
+		word = unix.SIGHUP
+	}
+	c.signal(word)
 	deadline := time.Now().Add(grace)
 	told := map[int]bool{c.pid: true}
 	c.signal(unix.SIGCONT) // a stopped process gets TERM only when it goes on
@@ -69,14 +74,18 @@ func (c *child) kill(grace time.Duration) bool {
 			}
 			continue
 		}
+		left := time.Until(deadline)
+		if word == unix.SIGHUP && left < grace/2 {
+			word = unix.SIGTERM
+			clear(told)
+		}
 		for _, pid := range alive {
 			if !told[pid] {
 				told[pid] = true
-				t.signal(pid, unix.SIGTERM)
+				t.signal(pid, word)
 				t.signal(pid, unix.SIGCONT)
 			}
 		}
-		left := time.Until(deadline)
 		if left <= 0 {
 			break
 		}
@@ -85,9 +94,11 @@ func (c *child) kill(grace time.Duration) bool {
 	if t.freeze() && t.end(endLimit) {
 		return true
 	}
-	if !halt(func() { t.end(killLimit) }) {
-		t.end(killLimit)
+	done := false
+	if !halt(func() { done = t.end(killLimit) }) {
+		done = t.end(killLimit)
 	}
+	c.survived = !done
 	return true
 }
 

@@ -5,6 +5,7 @@ package agent
 import (
 	"os"
 	"strconv"
+	"syscall"
 )
 
 // newProgram starts r's words in dir as id. Their environment is that of a login with this command's variables over it: lasting exports
@@ -15,30 +16,47 @@ func newProgram(id identity, base *snapshot, r *run, dir, how, fallback string) 
 		return nil, err
 	}
 	defer null.Close()
-	const stdin, status, stdout, stderr = 0, 1, 2, 3
-	split := r.req.Split
-	mine, theirs, err := pipes(id.uid, id.gid, []bool{false, true, true, true}[:outputs(split, stderr)]...)
+	c, files, theirs, err := r.streams(id, null)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(theirs)
-	c := &child{mark: nextMark(), stdin: mine[stdin], stdout: mine[stdout], status: mine[status]}
-	files := map[int]*os.File{0: null, 1: theirs[stdout], 2: theirs[stdout], fdStatus: theirs[status]}
+	give(c.mark)
+	argv := []string{execShim, strconv.FormatUint(c.mark, 10), dir, how, fallback}
+	for _, word := range r.req.Argv {
+		argv = append(argv, string(word))
+	}
+	var special []func(*syscall.SysProcAttr)
+	if r.terminal != nil {
+		special = append(special, controlling)
+	}
+	c.process, err = id.launch(argv, r.environ(base), files, special...)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// streams makes what carries r's input, output and status: c holds our ends, files are the program's, and theirs are to be closed once it
+// has them. null is its standard input when nobody announced any.
+func (r *run) streams(id identity, null *os.File) (c *child, files map[int]*os.File, theirs []*os.File, err error) {
+	if r.terminal != nil {
+		return r.terminal.streams(id)
+	}
+	const stdin, status, stdout, stderr = 0, 1, 2, 3
+	split := r.req.Split
+	mine, theirs, err := pipes(id.uid, id.gid, []bool{false, true, true, true}[:outputs(split, stderr)]...)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c = &child{mark: nextMark(), stdin: mine[stdin], stdout: mine[stdout], status: mine[status]}
+	files = map[int]*os.File{0: null, 1: theirs[stdout], 2: theirs[stdout], fdStatus: theirs[status]}
 	if r.in != nil {
 		files[0] = theirs[stdin]
 	}
 	if split {
 		c.stderr, files[2] = mine[stderr], theirs[stderr]
 	}
-	give(c.mark)
-	argv := []string{execShim, strconv.FormatUint(c.mark, 10), dir, how, fallback}
-	for _, word := range r.req.Argv {
-		argv = append(argv, string(word))
-	}
-	c.process, err = id.launch(argv, base.environ(r.req.Env), files)
-	if err != nil {
-		c.close()
-		return nil, err
-	}
-	return c, nil
+	return c, files, theirs, nil
 }

@@ -25,6 +25,8 @@ type run struct {
 	req  wire.Run
 	out  *output
 	in   *input // nil without standard input
+	// terminal is nil for a command with pipes.
+	terminal *terminal
 
 	child *child // what was started for it last; used by serve's goroutine alone
 
@@ -33,7 +35,7 @@ type run struct {
 }
 
 func newRun(c *conn, id uint32, req wire.Run) *run {
-	r := &run{conn: c, id: id, req: req, out: newOutput(id, c.w), killed: make(chan struct{})}
+	r := &run{conn: c, id: id, req: req, out: newOutput(id, c.w), terminal: newTerminal(req.Terminal), killed: make(chan struct{})}
 	if req.Stdin {
 		r.in = newInput(id, c.w)
 	}
@@ -116,6 +118,9 @@ func (r *run) execute() (x wire.Exit, after func()) {
 func validate(req wire.Run) error {
 	if (len(req.Shell) > 0) == (len(req.Argv) > 0) {
 		return errors.New("a command has either a text or words")
+	}
+	if req.Terminal != nil && (len(req.Shell) > 0 || req.Split) {
+		return errors.New("a terminal is for words, and has one stream")
 	}
 	if strings.ContainsRune(string(req.Shell), 0) {
 		return errors.New("the command's text holds a NUL byte, which no shell can run")
@@ -267,6 +272,9 @@ func (r *run) wait(c *child, before *snapshot) (wire.Exit, report) {
 	case <-c.done:
 	case <-r.killed:
 		x.Killed = c.kill(killGrace)
+		if c.survived {
+			r.conn.agent.journal.say("processes of a command that was to end did not end within %s: they wait for a device or belong to another account", killLimit)
+		}
 		<-c.done
 	}
 	if x.Code = c.process.status.ExitStatus(); c.process.status.Signaled() {

@@ -19,6 +19,8 @@ type child struct {
 	stdin          *os.File
 	stdout, stderr *os.File // stderr only when kept apart
 	status         *os.File
+	terminal       bool // the first three are a pseudo-terminal's
+	survived       bool // something of it did not end; kill says
 }
 
 // close lets go of the pipes that are still held.

@@ -152,8 +152,9 @@ func memfd(content string) (*os.File, error) {
 	return f, nil
 }
 
-// launch starts the shim in front of a program as id, in a session of its own. files are the child's descriptors; nil ones are closed.
-func (id identity) launch(argv, env []string, files map[int]*os.File) (*process, error) {
+// launch starts the shim in front of a program as id, in a session of its own. files are the child's descriptors; nil ones are closed. special
+// adds what few have.
+func (id identity) launch(argv, env []string, files map[int]*os.File, special ...func(*syscall.SysProcAttr)) (*process, error) {
 	top := 0
 	for fd := range files {
 		top = max(top, fd)
@@ -172,6 +173,9 @@ func (id identity) launch(argv, env []string, files map[int]*os.File) (*process,
 			groups[i] = uint32(g)
 		}
 		attr.Sys.Credential = &syscall.Credential{Uid: uint32(id.uid), Gid: uint32(id.gid), Groups: groups}
+	}
+	for _, add := range special {
+		add(attr.Sys)
 	}
 	p, err := children.start(selfPath, argv, attr)
 	runtime.KeepAlive(files)
