@@ -32,8 +32,9 @@ type Request struct {
 	// Stdout and Stderr receive output while the command runs; a slow writer slows the command. When Stderr is nil both share one
 	// pipe in the command, so their order is exact. When Stdout is nil output is kept in [Result.Output].
 	Stdout, Stderr io.Writer
-	// Terminal gives Argv a pseudo-terminal instead of pipes, as docker exec -t does: Stdin is what is typed, Stdout what it shows, and Stderr
-	// is not used. Nil means pipes.
+	// Terminal gives Argv a pseudo-terminal instead of pipes, as docker exec -t does: Stdin is what is typed, and its end types nothing; Stdout is
+	// what it shows; Stderr gets only what the backend itself has to say, such as that there is no such program. Without TERM in Env the program
+	// takes it for an xterm-256color. Nil means pipes.
 	Terminal *Terminal
 	// MaxOutput bounds what Result.Output keeps, in bytes: a head of 40 % and a tail of 60 % with a notice between. Zero keeps
 	// everything. Ignored when Stdout is set.

@@ -59,8 +59,8 @@ func (b *testBox) State(context.Context) (State, error) {
 }
 
 // hello does the agent's part of the handshake and answers the question for the account.
-func (a *far) hello(boot string) bool {
-	if a.out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Boot: boot})) != nil {
+func (a *far) hello(boot string, features ...string) bool {
+	if a.out.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{Name: wire.AgentName, Protocol: wire.Protocol, Boot: boot, Features: features})) != nil {
 		return false
 	}
 	if f, err := a.in.Next(); err != nil || f.Type != wire.TypeHello {

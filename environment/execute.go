@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -35,7 +34,7 @@ func (e *Environment) Execute(ctx context.Context, req contract.Request) (contra
 	var exit wire.Exit
 	if refusal != "" {
 		exit = wire.Exit{Reason: wire.ReasonDirectory, Text: refusal}
-	} else if exit, err = e.run(ctx, run, req.Stdin, sink); err != nil {
+	} else if exit, err = e.run(ctx, run, req, sink); err != nil {
 		return contract.Result{}, err
 	}
 	result, err := conclude(exit, sink)
@@ -64,6 +63,9 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 			Reason: "a request has either a command or an argv",
 			Hint:   "this is a fault in the caller, not in the sandbox",
 		}
+	}
+	if err := checkTerminal(req); err != nil {
+		return run, "", err
 	}
 	for name, value := range req.Env {
 		if strings.ContainsRune(name+value, 0) || name == "" || strings.ContainsRune(name, '=') {
@@ -98,6 +100,10 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 	if run.User == "" {
 		run.User = e.opts.Account
 	}
+	if req.Terminal != nil {
+		size := terminalSize(req.Terminal.Size)
+		run.Terminal, run.Split = &size, false
+	}
 	if req.Command != "" {
 		run.Shell = []byte(req.Command)
 	}
@@ -118,9 +124,12 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 
 // run sends the command and sees it through to its exit. A connection found dead before anything was sent is made anew once: the
 // command had not started. After that a broken connection is an error, for the command may have run in part.
-func (e *Environment) run(ctx context.Context, run wire.Run, stdin io.Reader, sink *sink) (wire.Exit, error) {
+func (e *Environment) run(ctx context.Context, run wire.Run, req contract.Request, sink *sink) (wire.Exit, error) {
 	for attempt := 0; ; attempt++ {
 		c, err := e.live(ctx)
+		if err == nil {
+			err = c.offers(run)
+		}
 		if err != nil {
 			return wire.Exit{}, err
 		}
@@ -135,10 +144,15 @@ func (e *Environment) run(ctx context.Context, run wire.Run, stdin io.Reader, si
 		stop := context.AfterFunc(ctx, func() {
 			_ = c.out.Write(wire.Frame{Type: wire.TypeKill, ID: k.id}) // a broken stream ends the call anyway
 		})
-		if stdin != nil {
-			go k.feed(c.out, stdin) // ends by itself: see Execute
+		if req.Stdin != nil {
+			go k.feed(c.out, req.Stdin) // ends by itself: see Execute
+		}
+		still := func() {}
+		if req.Terminal != nil && req.Terminal.Resize != nil {
+			still = k.resize(c.out, req.Terminal.Resize)
 		}
 		exit, err := c.follow(ctx, k, sink, e.paused)
+		still()
 		stop()
 		if isLost(err) {
 			err = e.explainLoss(ctx, err)

@@ -33,7 +33,7 @@ func (e *hermesEnvironment) Info() contract.Info {
 }
 
 func (e *hermesEnvironment) Execute(ctx context.Context, req contract.Request) (contract.Result, error) {
-	if req.Argv != nil || req.Env != nil || req.Transient != nil || req.User != "" || req.Stdout != nil || req.Stderr != nil || req.MaxOutput != 0 {
+	if req.Argv != nil || req.Terminal != nil || req.Env != nil || req.Transient != nil || req.User != "" || req.Stdout != nil || req.Stderr != nil || req.MaxOutput != 0 {
 		return contract.Result{}, fmt.Errorf("hermes's execute has no word for it: %w", errors.ErrUnsupported)
 	}
 	params := map[string]any{"env": e.id, "command": req.Command, "cwd": req.Dir, "timeout": int(req.Timeout / time.Second), "stdin": nil}

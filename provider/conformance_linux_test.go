@@ -152,8 +152,20 @@ func TestServedProviderHoldsTheContract(t *testing.T) {
 	e := newEngine(t)
 	p := newProvider(t, e)
 	s := subject(e, p, serve(t, p))
+	const terminals = "the protocol carries no terminals: hosts have no word for one"
 	s.Declared = map[string]string{
 		"output/apart": "the protocol carries one output stream",
+
+		"terminal/size-at-first-look":        terminals,
+		"terminal/resize":                    terminals,
+		"terminal/controls-the-session":      terminals,
+		"terminal/kind":                      terminals,
+		"terminal/status":                    terminals,
+		"terminal/keys":                      terminals,
+		"terminal/raw-bytes":                 terminals,
+		"terminal/end-of-input":              terminals,
+		"terminal/background-does-not-delay": terminals,
+		"terminal/whole-tree":                terminals,
 	}
 	hold(t, s, true)
 	nothingIsLeft(t, e)

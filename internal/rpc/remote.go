@@ -75,8 +75,8 @@ func asBackend(err error) error {
 // clientWindow is the output window a Client asks for.
 const clientWindow = 1 << 20
 
-// Execute runs one command through the server. The protocol carries no fallback directory, which the provider decides about anyway, and
-// one output stream, so Request.Stderr must be nil.
+// Execute runs one command through the server. The protocol carries no fallback directory, which the provider decides about anyway, no
+// terminal, which its hosts have no word for, and one output stream, so Request.Terminal and Request.Stderr must be nil.
 //
 // When the command ends while Request.Stdin is still being read, Execute does not wait for that read: as with a process, only the
 // reader's owner can end it.
@@ -187,6 +187,9 @@ func (r *remote) params(req contract.Request) (executeParams, error) {
 		p.Cwd = req.Dir
 	} else {
 		p.CwdB64 = []byte(req.Dir)
+	}
+	if req.Terminal != nil {
+		return p, unsupported("a terminal")
 	}
 	if req.Stderr != nil {
 		return p, unsupported("a stderr of its own")
