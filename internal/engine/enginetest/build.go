@@ -5,6 +5,7 @@ package enginetest
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
@@ -26,7 +27,7 @@ func (e *Engine) Build(ctx context.Context, r engine.Recipe, report func(engine.
 		e.images[untagged+former.id] = former
 	}
 	id := newID()
-	e.images[r.Tag] = image{id: "sha256:" + id, home: e.path("homes", short(id)), labels: r.Labels}
+	e.images[r.Tag] = image{id: "sha256:" + id, home: e.path("homes", short(id)), labels: r.Labels, created: time.Now()}
 	return "sha256:" + id, nil
 }
 

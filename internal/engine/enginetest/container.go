@@ -24,6 +24,7 @@ type box struct {
 	config   *container.Config
 	host     *container.HostConfig
 	created  time.Time
+	started  time.Time // the last time
 
 	home    string // where its home is now; empty before the first start
 	kept    string // volume that keeps the home; empty for none
@@ -111,6 +112,9 @@ func (e *Engine) Inspect(ctx context.Context, id string) (container.InspectRespo
 		return container.InspectResponse{}, notFound("looking at container %s: there is none", id)
 	}
 	state := &container.State{Running: b.running(), Paused: b.paused, Status: b.status()}
+	if !b.started.IsZero() {
+		state.StartedAt = b.started.Format(time.RFC3339Nano)
+	}
 	if b.agent != nil && !b.running() {
 		state.ExitCode, state.FinishedAt = b.agent.ProcessState.ExitCode(), b.end.Format(time.RFC3339Nano)
 	}

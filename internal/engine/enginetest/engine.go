@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/api/types/versions"
 
@@ -38,6 +39,7 @@ type Engine struct {
 	version    types.Version
 	programs   func(argv []string) string
 	warnings   []string
+	uses       func(name string) container.StatsResponse
 }
 
 // New makes an engine without images. [Engine.Close] ends what it runs and removes its files.

@@ -35,6 +35,15 @@ const (
 	OpRemoveVolume Op = "remove volume"
 	OpVolume       Op = "volume"
 
+	OpFreeze         Op = "freeze"
+	OpThaw           Op = "thaw"
+	OpLogs           Op = "logs"
+	OpStats          Op = "stats"
+	OpWrittenSize    Op = "written size"
+	OpListVolumes    Op = "list volumes"
+	OpVolumeSizes    Op = "volume sizes"
+	OpNamelessImages Op = "nameless images"
+
 	OpVolumeUsers     Op = "volume users"
 	OpMakeDirectories Op = "make directories"
 )

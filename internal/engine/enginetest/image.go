@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"strings"
+	"time"
 
 	dockerimage "github.com/docker/docker/api/types/image"
 	"github.com/docker/docker/pkg/jsonmessage"
@@ -20,6 +21,8 @@ type image struct {
 	id     string
 	home   string
 	labels map[string]string
+	// created is the zero time for those that a test made.
+	created time.Time
 }
 
 // untagged begins the key of an image that lost its name.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
@@ -32,7 +33,7 @@ func (e *Engine) sources(name string, host *container.HostConfig) error {
 			}
 		case mount.TypeVolume:
 			if _, there := e.volumes[m.Source]; !there {
-				e.volumes[m.Source] = volume{}
+				e.volumes[m.Source] = volume{created: time.Now()}
 			}
 		}
 	}

@@ -4,6 +4,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -32,6 +33,7 @@ func (e *Engine) Start(ctx context.Context, id string) error {
 	if b.running() {
 		return nil
 	}
+	b.started = time.Now()
 	if len(b.config.Entrypoint) == 0 || b.config.Entrypoint[0] != agentDir+"/agent" {
 		b.bare = true
 		return nil
@@ -68,26 +70,26 @@ func (e *Engine) startAgent(b *box, program string) error {
 		return err
 	}
 	defer listener.Close()
-	log, err := os.Create(e.path("c", short(b.id), "log"))
+	log, err := os.OpenFile(e.log(b), os.O_CREATE|os.O_WRONLY|os.O_APPEND, private)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
 	command := exec.Command(program, "resident")
 	command.Dir, command.Env = "/", append(b.image.environ(), b.config.Env...)
 	command.ExtraFiles = []*os.File{listener} // descriptor 3, where a resident looks for it
-	command.Stderr = log
+	command.Stderr = &stamped{w: log}
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	started := make(chan error)
 	e.starts <- func() { started <- command.Start() }
 	if err := <-started; err != nil {
-		return failure(err, "starting container %s: %v", short(b.id), err)
+		return failure(errors.Join(err, log.Close()), "starting container %s: %v", short(b.id), err)
 	}
 	ended := make(chan struct{})
 	b.agent, b.ended, b.paused = command, ended, false
 	go func() { // ends with the agent, which Close ends
 		defer close(ended)
 		_ = command.Wait() // the status is in ProcessState
+		_ = log.Close()
 		b.end = time.Now()
 	}()
 	return e.writeEntrance(b)

@@ -6,12 +6,14 @@ import (
 	"context"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
 
 type volume struct {
-	labels map[string]string
+	labels  map[string]string
+	created time.Time
 }
 
 // CreateVolume implements the provider's engine.
@@ -24,7 +26,7 @@ func (e *Engine) CreateVolume(ctx context.Context, name string, labels map[strin
 	if _, there := e.volumes[name]; there {
 		return false, nil
 	}
-	e.volumes[name] = volume{labels}
+	e.volumes[name] = volume{labels, time.Now()}
 	return true, nil
 }
 
