@@ -107,22 +107,21 @@ func terminalStatus(ctx context.Context, b *box) error {
 	)
 }
 
-// terminalKeys types a line and what interrupts.
+// terminalKeys types a line, and what interrupts.
 func terminalKeys(ctx context.Context, b *box) error {
-	in, keys := io.Pipe()
+	return errors.Join(
+		b.typing(ctx, "a é\r", `stty -echo; echo up; read -r line; echo "[$line]"`, "up\r\n[a é]\r\n", 0),
+		b.typing(ctx, "\x03", `trap 'echo interrupted; exit 3' INT; echo up; sleep 300`, "up\r\n^Cinterrupted\r\n", 3),
+	)
+}
+
+// typing is look with keys that are pressed when the script is up.
+func (b *box) typing(ctx context.Context, keys, script, wanted string, code int) error {
+	in, press := io.Pipe()
 	defer in.Close()
-	script := `trap 'echo interrupted; exit 3' INT; stty -echo; echo up; read -r line; echo "[$line]"; sleep 300`
-	typed := make(chan error, 1)
-	err := b.look(ctx, contract.Request{Stdin: in, Timeout: prompt}, script, "up\r\n[a é]\r\n^Cinterrupted\r\n", 3, func() {
-		_, err := keys.Write([]byte("a é\r\x03"))
-		typed <- err
+	return b.look(ctx, contract.Request{Stdin: in, Timeout: prompt}, script, wanted, code, func() {
+		go func() { _, _ = press.Write([]byte(keys)) }() // what does not arrive is missing on the screen; closing in ends it
 	})
-	select {
-	case failed := <-typed:
-		return errors.Join(err, failed)
-	default:
-		return err
-	}
 }
 
 // rawBytes sends every kind of byte, more than any buffer of a terminal holds.
@@ -130,13 +129,8 @@ func rawBytes(ctx context.Context, b *box) error {
 	const count = 300_000
 	data := make([]byte, count)
 	_, _ = rand.NewChaCha8([32]byte{7}).Read(data) // it has no error
-	in, keys := io.Pipe()
-	defer in.Close()
 	script := fmt.Sprintf("stty raw -echo; echo up; head -c %d | sha256sum", count)
-	want := fmt.Sprintf("up\n%x  -\n", sha256.Sum256(data))
-	return b.look(ctx, contract.Request{Stdin: in, Timeout: prompt}, script, want, 0, func() {
-		go func() { _, _ = keys.Write(data) }() // what does not arrive is missing in the sum; closing in ends it
-	})
+	return b.typing(ctx, string(data), script, fmt.Sprintf("up\n%x  -\n", sha256.Sum256(data)), 0)
 }
 
 func endOfTyping(ctx context.Context, b *box) error {
