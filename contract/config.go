@@ -31,6 +31,9 @@ type Config struct {
 	ShmBytes int64 `json:"shm_bytes"`
 	// Network is "bridge" or "none".
 	Network string `json:"network"`
+	// Security is "standard" or "hardened", "" the former. A hardened sandbox has no capabilities, gains none, cannot write outside its
+	// home, its mounts and the directories in memory, and has no network unless Given names "network".
+	Security string `json:"security"`
 	// Env is configuration, visible in docker inspect; secrets go in [Request.Env].
 	Env map[string]string `json:"env,omitempty"`
 	// ForwardEnv names variables whose values the command line takes from its own environment for each command, as [Request.Env].
@@ -58,6 +61,15 @@ const (
 	NetworkNone   = "none"
 )
 
+// Values of [Config.Security].
+const (
+	SecurityStandard = "standard"
+	SecurityHardened = "hardened"
+)
+
+// Hardened reports whether c asks for a hardened sandbox. No I/O.
+func (c Config) Hardened() bool { return c.Security == SecurityHardened }
+
 // DefaultDiskMB is the default of [Config.DiskMB], that of Hermes's own container settings.
 const DefaultDiskMB = 51200
 
@@ -65,7 +77,7 @@ const DefaultDiskMB = 51200
 func Defaults() Config {
 	return Config{
 		Name: "default", CPUs: 1, MemoryMB: 5120, PIDs: 2048, ShmBytes: 1 << 30,
-		DiskMB: DefaultDiskMB, Network: NetworkBridge, Persistent: true,
+		DiskMB: DefaultDiskMB, Network: NetworkBridge, Security: SecurityStandard, Persistent: true,
 	}
 }
 
@@ -146,6 +158,9 @@ func (c Config) Validate() Faults {
 	}
 	if c.Network != NetworkBridge && c.Network != NetworkNone {
 		add("network", "%s must be \"bridge\" or \"none\"", quoteShort(c.Network))
+	}
+	if c.Security != "" && c.Security != SecurityStandard && c.Security != SecurityHardened {
+		add("security", "%s must be \"standard\" or \"hardened\"", quoteShort(c.Security))
 	}
 	names := make([]string, 0, len(c.Env))
 	for name := range c.Env {

@@ -57,6 +57,7 @@ type Options struct {
 type Environment struct {
 	opts Options
 
+	others     others
 	connecting sync.Mutex // held while (re)connecting: one at a time
 
 	mu        sync.Mutex
@@ -109,6 +110,12 @@ func (e *Environment) connect(ctx context.Context) error {
 	if err != nil {
 		c.close()
 		return err
+	}
+	if _, hardened := container.(Divided); hardened {
+		if err := confined(info.Name, account.Confinement); err != nil {
+			c.close()
+			return err
+		}
 	}
 	info.Home = account.Home
 	info.Cwd = contract.StartDirectory(e.opts.Cwd, account.Home)
@@ -284,6 +291,7 @@ func (e *Environment) Cleanup(ctx context.Context, remove bool) error {
 	if c != nil {
 		c.close()
 	}
+	e.others.hangUp()
 	if e.opts.Release == nil || closed && !remove {
 		return nil
 	}

@@ -126,7 +126,7 @@ func (e *Environment) plan(req contract.Request) (run wire.Run, refusal string, 
 // command had not started. After that a broken connection is an error, for the command may have run in part.
 func (e *Environment) run(ctx context.Context, run wire.Run, req contract.Request, sink *sink) (wire.Exit, error) {
 	for attempt := 0; ; attempt++ {
-		c, err := e.live(ctx)
+		c, err := e.liveAs(ctx, run.User)
 		if err == nil {
 			err = c.offers(run)
 		}

@@ -20,6 +20,7 @@ const openTries = 3
 // open makes or takes the sandbox that cfg asks for and connects to it. One that somebody else removes or stops in between is made or
 // started again.
 func (p *Provider) open(ctx context.Context, cfg contract.Config, cwd string) (contract.Environment, error) {
+	cfg = offline(cfg)
 	for try := 1; ; try++ {
 		b, err := p.ensure(ctx, cfg)
 		if err != nil {

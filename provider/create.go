@@ -29,6 +29,10 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 	}
 	_, hasSeccomp := securityOption(&info, "seccomp")
 	f.noSeccomp = !hasSeccomp
+	if cfg.Hardened() && f.noSeccomp {
+		return box{}, noFilter()
+	}
+	f.noHome, f.runtimeDir = ready.missing[ready.home], ready.runtimeDir
 	if ready.ownHome {
 		f.homeVariable = ready.home
 	}
@@ -52,7 +56,7 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 	b.created = true
 	var unmade error
 	if dirs := directories(b, ready, s.host); len(dirs) > 0 {
-		unmade = p.engine.MakeDirectories(ctx, b.containerID, dirs)
+		unmade = p.makeDirectories(ctx, b, s, dirs)
 	}
 	// Also when that failed: of a mount that does not fit the daemon tells only when it starts the container.
 	if err = p.engine.Start(ctx, b.containerID); err == nil {

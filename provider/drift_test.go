@@ -21,12 +21,13 @@ func TestCompareNamesEachDifferenceAndNoValueOfEnv(t *testing.T) {
 	b := a
 	b.Image, b.User, b.CPUs, b.MemoryMB, b.PIDs, b.DiskMB, b.ShmBytes, b.Network, b.Persistent = "j", "0", 1.5, 256, 0, 1000, 0, "none", false
 	b.Env, b.Agent = map[string]string{"KEEP": "1", "TOKEN": "hunter3", "NEW": "y"}, "newer"
+	b.Security = "hardened"
 	b.ForwardEnv, b.Mounts, b.ExtraArgs = []string{"F"}, []contract.Mount{{Source: "/s", Target: "/t", ReadOnly: true}}, []string{"--dns", "1.1.1.1"}
 	want := drift{
 		live: []string{"cpus is 1, wanted 1.5", "memory is 5120 MB, wanted 256 MB", "pids is 64, wanted no limit"},
 		fixed: []string{
 			"image is i, wanted j", "user is pn, wanted 0", "disk is no limit, wanted 1000 MB",
-			"shm-size is 1048576 bytes, wanted the daemon's default", "network is bridge, wanted none", "persistent is true, wanted false",
+			"shm-size is 1048576 bytes, wanted the daemon's default", "security is standard, wanted hardened", "network is bridge, wanted none", "persistent is true, wanted false",
 			"env differs in NEW, OLD, TOKEN", "forward-env is none, wanted F", "volumes is none, wanted /s:/t:ro", "extra-args is none, wanted --dns 1.1.1.1",
 		},
 	}

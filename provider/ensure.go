@@ -35,7 +35,13 @@ func (b box) info() contract.Info {
 	}
 }
 
-func (b box) container(p *Provider) environment.Container { return sandbox{p.engine, b.containerID} }
+func (b box) container(p *Provider) environment.Container {
+	s := sandbox{p.engine, b.containerID}
+	if b.record.Security == contract.SecurityHardened {
+		return hardenedSandbox{s}
+	}
+	return s
+}
 
 // contended bounds the loop in ensure. A name is taken from the moment another creation begins, but its container can be looked at
 // only when that creation is done, which takes the daemon up to a few seconds under load; the wait between looks grows.

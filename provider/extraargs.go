@@ -181,6 +181,9 @@ func tmpfsProblem(value string) string {
 func extraArgsFaults(cfg contract.Config) contract.Faults {
 	var host container.HostConfig
 	faults := applyExtraArgs(cfg.ExtraArgs, &container.Config{Labels: map[string]string{}}, &host)
+	if cfg.Hardened() {
+		faults = append(faults, hardenedFaults(cfg.ExtraArgs, &host)...)
+	}
 	for _, m := range cfg.Mounts {
 		if _, taken := host.Tmpfs[m.Target]; taken {
 			faults = append(faults, contract.Fault{Key: extraArgsKey, Problem: fmt.Sprintf("--tmpfs: a volume is mounted at %s already", m.Target)})

@@ -151,7 +151,7 @@ var dockerRunFlags = []runFlag{
 		problem: func(v string) string {
 			switch kind := strings.FieldsFunc(v, func(r rune) bool { return r == '=' || r == ':' }); {
 			case len(kind) > 0 && kind[0] == "no-new-privileges":
-				return "no-new-privileges would take sudo away from the sandbox"
+				return "no-new-privileges would take sudo away from the sandbox; terminal.backends.dockerbox.security: hardened does that, and what goes with it"
 			case len(kind) > 0 && (kind[0] == "seccomp" || kind[0] == "systempaths"):
 				return kind[0] + " is what keeps the sandbox in: " + decided
 			default:
@@ -244,7 +244,7 @@ var dockerRunFlags = []runFlag{
 	{name: "publish-all", short: "P", bare: true, refused: unpublish},
 	{name: "pull", refused: "an image that is missing is pulled; docker pull fetches a newer one"},
 	{name: "quiet", short: "q", bare: true, refused: decided},
-	{name: "read-only", bare: true, refused: "commands must be able to write; mount what must not change with :ro in terminal.docker_volumes"},
+	{name: "read-only", bare: true, refused: "commands must be able to write; terminal.backends.dockerbox.security: hardened leaves them the home and /tmp; mount what must not change with :ro in terminal.docker_volumes"},
 	{name: "restart", refused: decided + ": the next command starts a sandbox that ended"},
 	{name: "rm", bare: true, refused: "use terminal.container_persistent"},
 	{name: "shm-size", refused: "use terminal.docker_shm_size"},

@@ -86,7 +86,7 @@ func (r record) wanted(id identity) contract.Config {
 	return contract.Config{
 		Name: id.name, Profile: id.profile, Image: r.Image, User: user, CPUs: r.CPUs, MemoryMB: r.MemoryMB,
 		PIDs: r.PIDs, DiskMB: r.DiskMB, ShmBytes: r.ShmBytes, Network: r.Network, Env: r.Env, Persistent: r.Persistent,
-		ForwardEnv: r.ForwardEnv, Mounts: r.Mounts, ExtraArgs: r.ExtraArgs,
+		ForwardEnv: r.ForwardEnv, Mounts: r.Mounts, ExtraArgs: r.ExtraArgs, Security: r.Security,
 	}
 }
 

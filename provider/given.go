@@ -17,6 +17,7 @@ var settings = map[string]func(to *contract.Config, from contract.Config){
 	"pids":        func(to *contract.Config, from contract.Config) { to.PIDs = from.PIDs },
 	"disk_mb":     func(to *contract.Config, from contract.Config) { to.DiskMB = from.DiskMB },
 	"shm_bytes":   func(to *contract.Config, from contract.Config) { to.ShmBytes = from.ShmBytes },
+	"security":    func(to *contract.Config, from contract.Config) { to.Security = from.Security },
 	"network":     func(to *contract.Config, from contract.Config) { to.Network = from.Network },
 	"env":         func(to *contract.Config, from contract.Config) { to.Env = from.Env },
 	"forward_env": func(to *contract.Config, from contract.Config) { to.ForwardEnv = from.ForwardEnv },
@@ -38,6 +39,9 @@ func overlay(has, wants contract.Config) contract.Config {
 	}
 	for _, name := range wants.Given {
 		settings[name](&merged, wants)
+	}
+	if merged.Hardened() && !has.Hardened() {
+		return offline(merged)
 	}
 	return merged
 }

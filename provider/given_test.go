@@ -34,11 +34,11 @@ func TestEachFieldIsASetting(t *testing.T) {
 // A setting that is given replaces exactly that field; all others are the sandbox's own.
 func TestOverlayTakesWhatIsGiven(t *testing.T) {
 	has := contract.Config{
-		Name: "n", Profile: "p", Image: "i", User: "u", CPUs: 1, MemoryMB: 2, PIDs: 3, DiskMB: 4, ShmBytes: 5, Network: "bridge",
+		Name: "n", Profile: "p", Image: "i", User: "u", CPUs: 1, MemoryMB: 2, PIDs: 3, DiskMB: 4, ShmBytes: 5, Network: "bridge", Security: "standard",
 		Env: map[string]string{"A": "1"}, ForwardEnv: []string{"F"}, Mounts: []contract.Mount{{Source: "s", Target: "/t"}}, ExtraArgs: []string{"--x"}, Persistent: true,
 	}
 	wants := contract.Config{
-		Name: "n", Profile: "p", Task: "t", Image: "i2", User: "u2", CPUs: 12, MemoryMB: 22, PIDs: 32, DiskMB: 42, ShmBytes: 52, Network: "none",
+		Name: "n", Profile: "p", Task: "t", Image: "i2", User: "u2", CPUs: 12, MemoryMB: 22, PIDs: 32, DiskMB: 42, ShmBytes: 52, Network: "none", Security: "hardened",
 		Env: map[string]string{"A": "2"}, ForwardEnv: []string{"F2"}, Mounts: []contract.Mount{{Source: "s2", Target: "/t2"}}, ExtraArgs: []string{"--x2"}, Adapt: true,
 	}
 	if diff := cmp.Diff(wants, overlay(has, wants)); diff != "" {
@@ -63,6 +63,9 @@ func TestOverlayTakesWhatIsGiven(t *testing.T) {
 		wants.Given = []string{key}
 		want := values(own)
 		want[key], want["given"] = values(wants)[key], wants.Given
+		if key == "security" { // it takes the network with it
+			want["network"] = "none"
+		}
 		if diff := cmp.Diff(want, values(overlay(has, wants))); diff != "" {
 			t.Errorf("%s: %s", key, diff)
 		}

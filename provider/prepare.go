@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/docker/docker/api/types/container"
@@ -21,6 +22,7 @@ type preparedImage struct {
 	user        string // as commands run by default; never empty
 	home        string // of user: by the image's own /etc/passwd, else one that dockerbox chooses
 	ownHome     bool   // dockerbox chose it
+	runtimeDir  string // see [facts]
 	uid, gid    int    // of user
 	agentVolume string
 	missing     map[string]bool // directories asked about, the home among them, that the image does not have
@@ -49,6 +51,12 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string, targets []
 	if user == "" {
 		user = "root"
 	}
+	var runtime string
+	if found.Config != nil {
+		if runtime = runtimeDir(found.Config.Env); runtime != "" {
+			targets = append(slices.Clone(targets), runtime)
+		}
+	}
 	key := strings.Join(append([]string{found.ID, user}, targets...), "\x00")
 	p.mu.Lock()
 	ready, ok := p.prepared[key]
@@ -59,6 +67,9 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string, targets []
 	ready, err = p.inspectImage(ctx, ref, found.ID, found.Architecture, user, targets)
 	if err != nil {
 		return ready, err
+	}
+	if runtime != "" && !ready.missing[runtime] {
+		ready.runtimeDir = runtime
 	}
 	p.mu.Lock()
 	p.prepared[key] = ready

@@ -60,6 +60,7 @@ type record struct {
 	DiskMB     int64             `json:"disk_mb"`
 	ShmBytes   int64             `json:"shm_bytes"`
 	Network    string            `json:"network"`
+	Security   string            `json:"security,omitempty"` // empty is standard: records older than the setting have none
 	Env        map[string]string `json:"env,omitempty"`
 	ForwardEnv []string          `json:"forward_env,omitempty"` // names alone
 	Mounts     []contract.Mount  `json:"mounts,omitempty"`      // with ~ resolved, by target
@@ -92,9 +93,11 @@ type facts struct {
 	// homeVariable is $HOME in the container's configuration, empty for none: the agent and docker exec know no other way to the home of an
 	// account that the image does not know. The agent takes it for the home of that account alone, because the account owns it.
 	homeVariable string
-	quota        bool // the storage may limit what the container writes
-	noCPUs       bool // the daemon refuses containers with a limit on processors
-	noSeccomp    bool // the daemon refuses containers with a profile of system calls
+	noHome       bool   // the image does not have the account's home
+	runtimeDir   string // what the image calls XDG_RUNTIME_DIR, if it has that; else empty
+	quota        bool   // the storage may limit what the container writes
+	noCPUs       bool   // the daemon refuses containers with a limit on processors
+	noSeccomp    bool   // the daemon refuses containers with a profile of system calls
 	owner        string
 	version      string
 	created      time.Time
@@ -122,6 +125,9 @@ func newSpec(cfg contract.Config, f facts) spec {
 		DiskMB: cfg.DiskMB, Network: cfg.Network, Env: cfg.Env, Persistent: cfg.Persistent, Agent: f.agentVolume,
 		ForwardEnv: slices.Sorted(slices.Values(cfg.ForwardEnv)), ExtraArgs: cfg.ExtraArgs,
 		Mounts: slices.SortedFunc(slices.Values(cfg.Mounts), func(a, b contract.Mount) int { return strings.Compare(a.Target, b.Target) }),
+	}
+	if cfg.Hardened() {
+		s.record.Security = cfg.Security
 	}
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Env)) {
@@ -163,6 +169,10 @@ func newSpec(cfg contract.Config, f facts) spec {
 		// Not part of the record: a program with another profile takes the sandboxes that are there as they are.
 		s.host.SecurityOpt = []string{"seccomp=" + image.Seccomp()}
 	}
+	if cfg.Hardened() {
+		s.config.Cmd = []string{"first"}
+		s.harden(f, host.Tmpfs)
+	}
 	if !f.noCPUs {
 		s.host.NanoCPUs = nanoCPUs(cfg.CPUs)
 	}
@@ -175,6 +185,9 @@ func newSpec(cfg contract.Config, f facts) spec {
 		s.host.PidsLimit = &pids
 	}
 	_ = applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; the faults as above
+	if cfg.Hardened() {
+		s.host.CapAdd = nil // to drop a capability is to name those that stay
+	}
 	if options, ok := s.host.Tmpfs[f.dir]; ok {
 		s.host.Tmpfs[f.dir] = owned(options, f.uid, f.gid)
 	}

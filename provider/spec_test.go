@@ -54,6 +54,9 @@ func TestSpecsMatchTheirGoldenFiles(t *testing.T) {
 			}
 			f.user, f.home, f.dir, f.homeVariable, f.quota = "4242:100", "/home/4242", "/home/4242", "/home/4242", true
 		}),
+		"hardened": with(func(c *contract.Config, f *facts) {
+			c.Security, c.Network, f.runtimeDir = contract.SecurityHardened, contract.NetworkNone, "/var/lib/dockerbox/runtime"
+		}),
 		"home-mounted": with(func(c *contract.Config, _ *facts) {
 			c.Mounts = []contract.Mount{{Source: "/home/me", Target: "/home/pn"}}
 		}),

@@ -20,11 +20,11 @@ import (
 )
 
 type upOptions struct {
-	image, user, memory, disk, shm, network string
-	cpus                                    float64
-	pids                                    int64
-	env, envFiles, forward, volumes         []string
-	ephemeral, recreate, desktop, json      bool
+	image, user, memory, disk, shm, network, profile string
+	cpus                                             float64
+	pids                                             int64
+	env, envFiles, forward, volumes                  []string
+	ephemeral, recreate, desktop, json               bool
 }
 
 func newUp(std streams, open opener) *cobra.Command {
@@ -44,6 +44,10 @@ Variables of -e and --env-file are configuration: docker inspect shows them.
 Secrets belong in "exec -e" and "run -e", or are named with --forward-env: then
 exec and run take their values from the caller's environment, command by command,
 and nothing keeps them.
+
+With --profile hardened commands have no sudo and no capabilities, and write to
+the home, the mounts, /tmp, /var/tmp and /dev/shm alone; there is no network unless
+--network asks for it. What is in memory, such as /tmp, is gone after a stop.
 
 A host path of -v must exist on the daemon's machine; one that begins with a dot
 is relative to the directory up is called in. Any other word is a volume, which is
@@ -74,7 +78,8 @@ func (o *upOptions) flags() *pflag.FlagSet {
 	f.Int64Var(&o.pids, "pids", d.PIDs, "most processes at a time, `NUMBER`, 0 = no limit")
 	f.StringVar(&o.disk, "disk", units.CustomSize("%.4g%s", float64(d.DiskMB), 1024, []string{"m", "g"}), "limit of what is written outside the home and mounts, `SIZE`, 0 = no limit")
 	f.StringVar(&o.shm, "shm-size", "1g", "`SIZE` of /dev/shm, 0 = the daemon's default")
-	f.StringVar(&o.network, "network", d.Network, "`NAME` of the network: bridge or none")
+	f.StringVar(&o.network, "network", d.Network, "`NAME` of the network: bridge or none, the default of --profile hardened")
+	f.StringVar(&o.profile, "profile", d.Security, "`NAME` of the security profile: standard or hardened")
 	f.StringArrayVarP(&o.env, "env", "e", nil, "set variable `K=V`; K alone takes the caller's value")
 	f.StringArrayVar(&o.envFiles, "env-file", nil, "read variables from `FILE`, one K=V or K a line")
 	f.StringArrayVar(&o.forward, "forward-env", nil, "variable `NAME` whose value goes along with each command")
@@ -89,7 +94,7 @@ func (o *upOptions) flags() *pflag.FlagSet {
 // settingOf names, for each flag that says what the sandbox is to be like, the setting in [contract.Config.Given].
 var settingOf = map[string]string{
 	"image": "image", "user": "user", "cpus": "cpus", "memory": "memory_mb", "pids": "pids", "disk": "disk_mb", "shm-size": "shm_bytes",
-	"network": "network", "env": "env", "env-file": "env", "forward-env": "forward_env", "volume": "mounts", "ephemeral": "persistent",
+	"network": "network", "profile": "security", "env": "env", "env-file": "env", "forward-env": "forward_env", "volume": "mounts", "ephemeral": "persistent",
 }
 
 // given lists the settings that were chosen. It is never nil, which would mean all.
@@ -111,6 +116,7 @@ func (o *upOptions) config(args []string, flags *pflag.FlagSet, lookup lookupEnv
 		cfg.Name = args[0]
 	}
 	cfg.Image, cfg.User, cfg.CPUs, cfg.PIDs, cfg.Network = o.image, o.user, o.cpus, o.pids, o.network
+	cfg.Security = o.profile
 	cfg.Persistent, cfg.Recreate = !o.ephemeral, o.recreate
 	cfg.Given = given(flags)
 	var faults contract.Faults

@@ -18,7 +18,7 @@ import (
 
 // attach hands stdin and stdout to this account's resident agent and waits until it lets go of them. A failure becomes a hello with the
 // reason, so that the host hears it in its own language.
-func attach(user string, stdout, stderr io.Writer) int {
+func attach(user string, toFirst bool, stdout, stderr io.Writer) int {
 	if _, err := unix.IoctlGetTermios(0, unix.TCGETS); err == nil {
 		fmt.Fprintln(stderr, "dockerbox-agent: attach speaks frames, not text; it is for dockerbox, not for a terminal")
 		return exitUsage
@@ -27,7 +27,7 @@ func attach(user string, stdout, stderr io.Writer) int {
 	// nobody see which program this is. The resident, when it looks who lives here, has to know it for one of its own. A kernel that
 	// refuses leaves things as they were.
 	_ = unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
-	if err := hold(user); err != nil {
+	if err := hold(user, toFirst); err != nil {
 		hello := wire.Hello{
 			Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, UID: os.Geteuid(),
 			Error: "the resident agent cannot be had: " + err.Error(),
@@ -48,16 +48,20 @@ const (
 )
 
 // hold connects, passes the streams on, and returns nil when the resident has let go of them.
-func hold(user string) error {
-	name, err := socketName()
+func hold(user string, toFirst bool) error {
+	find, check, reach := socketName, checkPeer, connect
+	if toFirst {
+		find, check, reach = firstName, checkFirst, connectFirst
+	}
+	name, err := find()
 	if err != nil {
 		return err
 	}
 	for deadline := time.Now().Add(attachLimit); ; {
-		fd, err := connect(name)
+		fd, err := reach(name)
 		if err == nil {
 			var taken bool
-			if taken, err = hand(fd, user); taken {
+			if taken, err = hand(fd, user, check); taken {
 				return err
 			}
 		}
@@ -101,7 +105,6 @@ func connect(name string) (int, error) {
 	if err := unix.Bind(listener, address); err != nil {
 		return -1, fmt.Errorf("take its name: %w", err) // another attach was faster
 	}
-	const backlog = 64
 	if err := unix.Listen(listener, backlog); err != nil {
 		return -1, fmt.Errorf("listen: %w", err)
 	}
@@ -117,6 +120,9 @@ func connect(name string) (int, error) {
 	}
 	return fd, nil
 }
+
+// backlog is how many attaches may wait to be accepted.
+const backlog = 64
 
 // residentSocket is where a resident finds its listening socket.
 const residentSocket = 3
@@ -139,10 +145,10 @@ func startResident(listener int) error {
 }
 
 // hand gives the streams to the resident on fd and waits until it closes. taken is false when it ended before it took them.
-func hand(fd int, user string) (taken bool, err error) {
+func hand(fd int, user string, check func(int) error) (taken bool, err error) {
 	f := os.NewFile(uintptr(fd), "resident")
 	defer f.Close()
-	if err := checkPeer(fd); err != nil {
+	if err := check(fd); err != nil {
 		return false, &finalError{err}
 	}
 	if err := sendStreams(fd, greeting{User: user}); err != nil {
@@ -160,7 +166,10 @@ func hand(fd int, user string) (taken bool, err error) {
 }
 
 // resident serves this account until the container stops.
-func resident(stderr io.Writer) int {
+func resident(stderr io.Writer) int { return serve(residentSocket, stderr) }
+
+// serve takes attaches on a listening socket, which ends only by a failure.
+func serve(listener int, stderr io.Writer) int {
 	reserveThreads()
 	log := journal{open: func() (io.WriteCloser, error) { return kept{stderr}, nil }}
 	if ownContainer() { // a machine's own displays are its owner's business
@@ -174,7 +183,7 @@ func resident(stderr io.Writer) int {
 		a.journal = log
 		log.say("version %s is ready", Version)
 		go a.guardLimit()
-		err = a.listen(residentSocket)
+		err = a.listen(listener)
 	}
 	fmt.Fprintln(stderr, "dockerbox-agent:", err)
 	return exitFailed
@@ -199,7 +208,11 @@ func (a *Agent) listen(listener int) error {
 
 // welcome serves one attach. Its socket closing, because it was killed, ends the connection as the end of its stream does.
 func (a *Agent) welcome(fd int) {
-	if checkPeer(fd) != nil {
+	check := checkPeer
+	if isFirst.Load() {
+		check = checkAttach
+	}
+	if check(fd) != nil {
 		_ = unix.Close(fd)
 		return
 	}

@@ -266,6 +266,9 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 		}
 		account := id.wire()
 		account.Temp = c.agent.files.temp()
+		if account.Confinement, err = confinement(); err != nil {
+			return wire.Answer{Error: err.Error(), Reason: wire.ReasonInternal}
+		}
 		return wire.Answer{Account: account}
 	case wire.OpJobs:
 		return c.agent.look()

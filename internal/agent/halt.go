@@ -29,7 +29,7 @@ var ownContainer = sync.OnceValue(func() bool {
 		return false
 	}
 	line, err := os.ReadFile("/proc/1/cmdline")
-	return err == nil && bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00idle"))
+	return err == nil && (bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00idle")) || bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00first")))
 })
 
 // crowd is a number of processes that no command means to have. Where there are more, looking at each of them while they run may take the

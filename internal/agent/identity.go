@@ -44,6 +44,10 @@ func noUser(format string, args ...any) error {
 	return &refusal{wire.ReasonUser, fmt.Sprintf(format, args...)}
 }
 
+func anotherAccount(format string, args ...any) error {
+	return &refusal{wire.ReasonAccount, fmt.Sprintf(format, args...)}
+}
+
 // files are where accounts are looked up; fields so that tests bring their own.
 type files struct {
 	passwd, group string
@@ -104,7 +108,7 @@ func (f files) resolve(user, imageHome string) (identity, error) {
 		return id, noUser("user or group number in %q is above %d", user, maxID)
 	}
 	if self := os.Geteuid(); !canSwitch() && (id.uid != self || id.gid != os.Getegid()) {
-		return id, noUser("the agent runs as user %d, group %d and cannot become user %d, group %d: that takes root with the capabilities SETUID and SETGID", self, os.Getegid(), id.uid, id.gid)
+		return id, anotherAccount("the agent runs as user %d, group %d and cannot become user %d, group %d: that takes root with the capabilities SETUID and SETGID", self, os.Getegid(), id.uid, id.gid)
 	}
 	switch {
 	case ownsHome(imageHome, id.uid):

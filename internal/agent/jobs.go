@@ -72,11 +72,14 @@ var ownLine = sync.OnceValue(func() []byte {
 // kernel's may forbid that even root.
 func isAgent(dir string, words []string) bool {
 	const verb = 1
-	if len(words) <= verb || !slices.Contains([]string{"attach", "resident", "idle"}, words[verb]) {
+	if len(words) <= verb || !slices.Contains([]string{"attach", "resident", "idle", "first"}, words[verb]) {
 		return false
 	}
 	if name := path.Base(words[0]); name != "agent" && name != "dockerbox-agent" {
 		return false
+	}
+	if isFirst.Load() { // attaches and the agents of other accounts are not this one's
+		return true
 	}
 	var st unix.Stat_t
 	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()

@@ -21,12 +21,14 @@ const (
 )
 
 const usage = `dockerbox-agent runs inside a sandbox and is started by dockerbox, not by hand:
-  attach [--user USER]   connect stdin and stdout to the resident agent of this account
+  attach [--user USER | --first]
+                         connect stdin and stdout to the resident agent of this account, or to that of the first process
   fetch PATH MAX         copy a regular file of at most MAX bytes (0: any size) to stdout
   realpath PATH          print PATH without links; its last part need not exist
   dial unix PATH | dial tcp 127.0.0.1:PORT
                          join stdin and stdout to a socket that something in the sandbox listens on
   housekeep              remove what display servers and buses left that live no more
+  first                  be the container's first process and its account's resident agent
   idle                   keep a container alive until it is told to stop
   version                print the version`
 
@@ -49,6 +51,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		flags := flag.NewFlagSet("attach", flag.ContinueOnError)
 		flags.SetOutput(stderr)
 		user := flags.String("user", "", "account of commands that name none")
+		toFirst := flags.Bool("first", false, "the agent is the container's first process")
 		if err := flags.Parse(rest); errors.Is(err, flag.ErrHelp) {
 			return 0
 		} else if err != nil {
@@ -57,9 +60,11 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		if flags.NArg() > 0 {
 			break
 		}
-		return attach(*user, stdout, stderr)
+		return attach(*user, *toFirst, stdout, stderr)
 	case verb == "resident" && len(rest) == 0:
 		return resident(stderr)
+	case verb == "first" && len(rest) == 0:
+		return first(stderr)
 	case verb == "idle" && len(rest) == 0:
 		return idle()
 	case verb == "fetch" && len(rest) == 2:

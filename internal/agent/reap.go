@@ -67,6 +67,16 @@ func (r *reaper) loop() {
 	}
 }
 
+// collect takes the dead that nobody here has started: in a container's first process they come at any time.
+func (r *reaper) collect() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.waiting {
+		r.waiting = true
+		go r.loop()
+	}
+}
+
 // owns reports whether pid is a child started here that has not been collected.
 func (r *reaper) owns(pid int) bool {
 	r.mu.Lock()

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -42,11 +41,10 @@ func socketName() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	space, err := os.Readlink("/proc/self/ns/pid")
+	space, err := pidSpace()
 	if err != nil {
 		return "", err
 	}
-	space = strings.Trim(strings.TrimPrefix(space, "pid:"), "[]")
 	return fmt.Sprintf("@dockerbox-agent/%d/%x-%08x/%s", os.Geteuid(), size, sum.Sum32(), space), nil
 }
 

@@ -41,6 +41,7 @@ var configFields = []configField{
 	{"disk_mb", whole("a whole number of MB", func(c *contract.Config) *int64 { return &c.DiskMB })},
 	{"shm_bytes", func(c *contract.Config, raw json.RawMessage) []string { return setSize(&c.ShmBytes, raw) }},
 	{"network", text(func(c *contract.Config) *string { return &c.Network })},
+	{"security", text(func(c *contract.Config) *string { return &c.Security })},
 	{"env", func(c *contract.Config, raw json.RawMessage) []string { return setVariables(&c.Env, raw) }},
 	{"forward_env", list(func(c *contract.Config) *[]string { return &c.ForwardEnv })},
 	{"mounts", func(c *contract.Config, raw json.RawMessage) []string { return setMounts(&c.Mounts, raw) }},

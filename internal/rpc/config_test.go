@@ -35,7 +35,7 @@ func TestEveryFieldOfTheConfigurationCanBeAskedFor(t *testing.T) {
 func TestWhatAClientEncodesIsWhatTheServerReads(t *testing.T) {
 	want := contract.Config{
 		Name: "n", Profile: "p", Task: "t", Image: "i:1", User: "7:8", CPUs: 0.25, MemoryMB: 64, PIDs: 99, DiskMB: 12, ShmBytes: 4096,
-		Network: "none", Env: map[string]string{"A": "b"}, ForwardEnv: []string{"F"},
+		Network: "none", Security: "hardened", Env: map[string]string{"A": "b"}, ForwardEnv: []string{"F"},
 		Mounts:    []contract.Mount{{Source: "/a b", Target: "/c", ReadOnly: true}, {Source: "vol", Target: "/d"}},
 		ExtraArgs: []string{"--ulimit", "nofile=1"}, Given: []string{"cpus", "memory_mb"}, Recreate: true, Adapt: true,
 	}
@@ -86,7 +86,7 @@ func TestConfigNamesEveryWrongType(t *testing.T) {
 	boolean := func(v string) string { return v + " must be true or false" }
 	list := func(v string) string { return v + " must be a list of texts" }
 	sentences := map[string]func(string) string{
-		"name": text, "profile": text, "task": text, "image": text, "user": text, "network": text,
+		"name": text, "profile": text, "task": text, "image": text, "user": text, "network": text, "security": text,
 		"cpus":      func(v string) string { return v + " must be a number of cores" },
 		"memory_mb": whole("MB"), "disk_mb": whole("MB"), "pids": whole("processes"),
 		"shm_bytes":   func(v string) string { return v + " must be a size such as 512m or 1g, or a whole number of bytes" },
@@ -96,7 +96,7 @@ func TestConfigNamesEveryWrongType(t *testing.T) {
 	}
 	wrong := map[string][]string{
 		"true":       slices.Collect(keysBut(sentences, "persistent", "recreate", "adapt")),
-		"5":          {"name", "profile", "task", "image", "user", "network", "env", "forward_env", "mounts", "extra_args", "given", "persistent", "recreate", "adapt"},
+		"5":          {"name", "profile", "task", "image", "user", "network", "security", "env", "forward_env", "mounts", "extra_args", "given", "persistent", "recreate", "adapt"},
 		`"12x"`:      {"cpus", "memory_mb", "disk_mb", "pids", "shm_bytes", "env", "forward_env", "mounts", "extra_args", "given", "persistent", "recreate", "adapt"},
 		`""`:         {"cpus", "memory_mb", "disk_mb", "pids", "shm_bytes", "persistent"},
 		`"5g"`:       {"memory_mb", "disk_mb", "pids"},

@@ -77,6 +77,7 @@ const (
 	ReasonNotExecutable = "not-executable"
 	ReasonNotFound      = "not-found"
 	ReasonUser          = "no-such-user"
+	ReasonAccount       = "another-account" // it exists, and this agent cannot become it
 	ReasonRefused       = "refused"  // a Dial could not connect; Text says why
 	ReasonInternal      = "internal" // the agent could not do its part; Text says what
 )
@@ -94,6 +95,10 @@ type Exit struct {
 	// Killed is true when the agent ended the tree, for a Kill frame or its own deadline.
 	Killed bool `json:"killed,omitempty"`
 }
+
+// AttachUID is the account and the group of attaches to the agent that is a hardened sandbox's first process. Nobody else in a sandbox has
+// this number, and nobody without capabilities can take it on; it fits below 65536, which is all that a daemon with user namespaces has.
+const AttachUID = 65531
 
 // Operations of a Query.
 const (
@@ -146,6 +151,19 @@ type Account struct {
 	Home string `json:"home"`
 	// Temp is a directory of the sandbox in which any account may make files; empty when the agent does not say.
 	Temp string `json:"temp,omitempty"`
+	// Confinement is what holds for the agent and all it starts; nil from agents that do not know it.
+	Confinement *Confinement `json:"confinement,omitempty"`
+}
+
+// Confinement is what the kernel keeps a sandbox's processes from, by its own word.
+type Confinement struct {
+	// NoNewPrivileges is set when programs give nobody more rights, Filtered when system calls are filtered, ReadOnly when the root directory
+	// cannot be written to.
+	NoNewPrivileges bool `json:"no_new_privileges"`
+	Filtered        bool `json:"filtered"`
+	ReadOnly        bool `json:"read_only"`
+	// Capabilities are those that a process could have at most, as the kernel's bits.
+	Capabilities uint64 `json:"capabilities"`
 }
 
 // Message is any JSON payload.

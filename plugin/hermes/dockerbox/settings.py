@@ -14,6 +14,11 @@ SCHEMA = {
     "image": {"type": "string", "description": "Image the sandbox is made from; empty for dockerbox's default image."},
     "user": {"type": "string", "description": "Account commands run as; empty for the image's own."},
     "pids": {"type": "number", "description": "Most processes and threads at a time; 0 for no limit, empty for 2048."},
+    "security": {
+        "type": "select",
+        "options": ["standard", "hardened"],
+        "description": "hardened has no sudo, a read-only root and, unless terminal.docker_network is set, no network; empty for standard.",
+    },
     "sandbox": {"type": "string", "description": "Name of the sandbox to use, as `dockerbox ps` shows it; empty for default."},
     "binary": {"type": "string", "description": "Absolute path of the dockerbox executable; empty to find it."},
     "host": {"type": "string", "description": "Docker endpoint such as ssh://me@server; empty for the docker CLI's choice."},
@@ -45,6 +50,7 @@ class Settings(NamedTuple):
     image: str = ""
     user: str = ""
     pids: Any = None
+    security: str = ""
     sandbox: str = ""
     binary: str = ""
     host: str = ""
@@ -98,7 +104,7 @@ def wanted(sources, passed=None):
     own, faults = backend_settings(sources.merged, passed), _wrong_section(sources.merged, passed)
     values = {field: sources.read(key) for field, key in _FIELDS.items()}
     config = {field: found.value for field, found in values.items()}
-    keys = {field: found.key for field, found in values.items()} | {field: f"{_OWN}.{field}" for field in ("image", "user", "pids")}
+    keys = {field: found.key for field, found in values.items()} | {field: f"{_OWN}.{field}" for field in ("image", "user", "pids", "security")}
     keys |= {"name": f"{_OWN}.sandbox"}
     chosen = {field for field, found in values.items() if found.chosen}
 
@@ -120,7 +126,7 @@ def wanted(sources, passed=None):
     if as_host_user.value and not own.user and (numbers := _numbers()):
         config["user"], keys["user"] = numbers, as_host_user.key
         chosen.add("user")
-    for field in ("image", "user", "pids"):
+    for field in ("image", "user", "pids", "security"):
         if (value := getattr(own, field)) not in ("", None):
             config[field] = value
             chosen.add(field)
