@@ -19,11 +19,11 @@ const exitCasesFailed = 1
 
 func newConformance(std streams, open opener) *cobra.Command {
 	var (
-		asJSON  bool
-		backend string
+		asJSON           bool
+		backend, profile string
 	)
 	c := &cobra.Command{
-		Use:        "conformance [--json] [--backend NAME]",
+		Use:        "conformance [--json] [--backend NAME] [--profile NAME]",
 		Short:      "Hold a backend to the Hermes contract",
 		SuggestFor: []string{"check", "verify"},
 		Long: `Run every case of the Hermes terminal-backend contract against a backend, on
@@ -37,11 +37,16 @@ reason why it does not hold. It takes about a minute.`,
 			if backend != provider.Name {
 				return &usageError{problem: fmt.Sprintf("there is no backend %.40q", backend), hint: "the backend is " + provider.Name}
 			}
-			return runConformance(c.Context(), std, open, asJSON)
+			cfg := contract.Config{Name: "conformance", Network: contract.NetworkNone, Security: profile}
+			if faults := cfg.Validate(); len(faults) > 0 {
+				return faults
+			}
+			return runConformance(c.Context(), std, open, profile, asJSON)
 		},
 	}
 	c.Flags().BoolVar(&asJSON, "json", false, "print JSON, when all cases have run")
 	c.Flags().StringVar(&backend, "backend", provider.Name, "backend `NAME` to hold to the contract")
+	c.Flags().StringVar(&profile, "profile", contract.SecurityStandard, "`NAME` of the sandboxes' security profile: standard or hardened")
 	return c
 }
 
@@ -51,7 +56,7 @@ type conformanceAnswer struct {
 	Cases  []conformance.Outcome `json:"cases"`
 }
 
-func runConformance(ctx context.Context, std streams, open opener, asJSON bool) (err error) {
+func runConformance(ctx context.Context, std streams, open opener, profile string, asJSON bool) (err error) {
 	p, err := open()
 	if err != nil {
 		return err
@@ -60,7 +65,7 @@ func runConformance(ctx context.Context, std streams, open opener, asJSON bool) 
 	if h := p.Probe(ctx); h.Status != contract.Ready {
 		return &contract.BackendError{Reason: h.Detail, Hint: h.Hint}
 	}
-	s := throwaway(p)
+	s := throwaway(p, profile)
 	defer func() { err = errors.Join(err, s.Shared.Close(ctx, s)) }()
 	answer := conformanceAnswer{Schema: schema, Cases: []conformance.Outcome{}}
 	count := map[conformance.Status]int{}
@@ -99,11 +104,12 @@ func outcomeLine(o conformance.Outcome) string {
 }
 
 // throwaway is a subject whose sandboxes nobody else has.
-func throwaway(p *provider.Provider) conformance.Subject {
+func throwaway(p *provider.Provider, profile string) conformance.Subject {
 	const letters = 8
 	run, n := strings.ToLower(rand.Text()[:letters]), 0
 	fresh := func() contract.Config {
 		cfg := contract.Defaults()
+		cfg.Security = profile
 		n++
 		cfg.Name = fmt.Sprintf("conformance-%s-%d", run, n)
 		return cfg
