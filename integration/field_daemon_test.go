@@ -24,9 +24,11 @@ import (
 
 // relay is a second endpoint: a socket that passes everything on to the real daemon and remembers what it was asked.
 type relay struct {
-	address string
-	mu      sync.Mutex
-	asked   []string // request lines, guarded by mu
+	address  string
+	listener net.Listener
+	mu       sync.Mutex
+	asked    []string // request lines, guarded by mu
+	passing  []halves // both ends of all connections, guarded by mu
 }
 
 // newRelay listens until the test ends.
@@ -37,14 +39,14 @@ func newRelay(t *testing.T) *relay {
 		t.Fatalf("these tests reach their daemon by a unix socket or plain TCP, not by %s://%s", network, address)
 	}
 	socket := filepath.Join(t.TempDir(), "s")
-	r := &relay{address: "unix://" + socket}
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
 		t.Fatal(err)
 	}
+	r := &relay{address: "unix://" + socket, listener: listener}
 	var serving sync.WaitGroup
 	t.Cleanup(func() {
-		if err := listener.Close(); err != nil {
+		if err := listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 			t.Error(err)
 		}
 		serving.Wait()
@@ -81,6 +83,9 @@ type halves interface {
 
 // pass copies both ways until both sides have ended. Half-closes are passed on: exec streams need them.
 func (r *relay) pass(from, to halves) {
+	r.mu.Lock()
+	r.passing = append(r.passing, from, to)
+	r.mu.Unlock()
 	var both sync.WaitGroup
 	both.Go(func() {
 		_, _ = io.Copy(to, io.TeeReader(from, r)) // how a connection ends is the business of its two ends
@@ -92,6 +97,16 @@ func (r *relay) pass(from, to halves) {
 	})
 	both.Wait()
 	_, _ = from.Close(), to.Close()
+}
+
+// cut ends everything at once, as a daemon that stops does: nobody gets in any more either.
+func (r *relay) cut() {
+	_ = r.listener.Close() // nothing was written to it
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.passing {
+		_ = c.Close() // so that its two ends see it
+	}
 }
 
 var requestLine = regexp.MustCompile(`(?m)^(?:GET|HEAD|POST|PUT|DELETE) (/\S+) HTTP/1\.1\r$`)

@@ -13,10 +13,10 @@ import (
 )
 
 type execOptions struct {
-	interactive bool
-	user, dir   string
-	env         []string
-	timeout     time.Duration
+	interactive, tty bool
+	user, dir        string
+	env              []string
+	timeout          time.Duration
 }
 
 // exitOfCommand ends the help of what runs commands.
@@ -31,11 +31,15 @@ const exitOfCommand = `  n    the status of the command
 func newExec(std streams, open opener) *cobra.Command {
 	var o execOptions
 	c := &cobra.Command{
-		Use:        "exec [OPTIONS] NAME [--] COMMAND [ARG...]",
-		Short:      "Run a program in a sandbox",
-		SuggestFor: []string{"shell"},
+		Use:   "exec [OPTIONS] NAME [--] COMMAND [ARG...]",
+		Short: "Run a program in a sandbox",
 		Long: `Run a program in the sandbox NAME, word by word and without a shell, like docker
 exec. Ending dockerbox by a signal ends the program and its children.
+
+With -t the program has a terminal: it shows prompts, colours and full screens, and
+its errors come where its output does. With -i as well, every key reaches it; that
+needs a terminal to type at. The program takes it for the kind of terminal that TERM
+names here; -e TERM=xterm helps one that does not know it.
 
 Options stand before NAME.`,
 		Args:        someName,
@@ -51,17 +55,23 @@ Options stand before NAME.`,
 	f := c.Flags()
 	f.SetInterspersed(false)
 	f.BoolVarP(&o.interactive, "interactive", "i", false, "connect standard input")
+	f.BoolVarP(&o.tty, "tty", "t", false, "give the program a terminal")
 	addCommandFlags(c, &o.user, &o.dir, &o.env, &o.timeout)
 	return c
 }
 
 // addCommandFlags adds what exec and run have in common.
 func addCommandFlags(c *cobra.Command, user, dir *string, env *[]string, timeout *time.Duration) {
+	addPlaceFlags(c, user, dir, env)
+	c.Flags().DurationVar(timeout, "timeout", 0, "kill the command after `TIME`, such as 2s or 1m30s")
+}
+
+// addPlaceFlags adds who runs it, where, and with which variables.
+func addPlaceFlags(c *cobra.Command, user, dir *string, env *[]string) {
 	f := c.Flags()
 	f.StringVarP(user, "user", "u", "", "`ACCOUNT` to run as, name or number with optional :group")
 	f.StringVarP(dir, "workdir", "w", "", "`DIR` in the sandbox to run in; ~ is the account's home")
 	f.StringArrayVarP(env, "env", "e", nil, "set `K=V` for this command alone; K takes the caller's value")
-	f.DurationVar(timeout, "timeout", 0, "kill the command after `TIME`, such as 2s or 1m30s")
 }
 
 // afterDashes drops a "--" between NAME and the command.
@@ -89,11 +99,8 @@ func runExec(ctx context.Context, std streams, open opener, o *execOptions, name
 	if err != nil {
 		return err
 	}
-	req.Argv, req.Stdout, req.Stderr = words, std.out, std.err
-	if o.interactive {
-		req.Stdin = std.in
-	}
-	res, err := execute(ctx, open, name, req)
+	req.Argv = words
+	res, err := o.execute(ctx, std, open, name, req)
 	if err != nil {
 		return err
 	}
@@ -106,9 +113,33 @@ func runExec(ctx context.Context, std streams, open opener, o *execOptions, name
 	return nil
 }
 
+// execute joins req to the caller's streams, or to its terminal, and runs it.
+func (o *execOptions) execute(ctx context.Context, std streams, open opener, name string, req contract.Request) (contract.Result, error) {
+	if o.tty && o.interactive {
+		if err := checkKeys(std, "leave out -t, or -i when there is nothing to type"); err != nil {
+			return contract.Result{}, err
+		}
+	}
+	if o.tty {
+		return onTerminal(ctx, std, open, name, req, o.interactive)
+	}
+	req.Stdout, req.Stderr = std.out, std.err
+	if o.interactive {
+		req.Stdin = std.in
+	}
+	return execute(ctx, open, name, req)
+}
+
 // execute runs one request in a living sandbox. Standard input may still be waited for when it returns: the program's end is what
 // ends that.
 func execute(ctx context.Context, open opener, name string, req contract.Request) (contract.Result, error) {
+	return attached(ctx, open, name, &req, func(ctx context.Context, env contract.Environment) (contract.Result, error) {
+		return env.Execute(ctx, req)
+	})
+}
+
+// attached has do run req in a living sandbox, with the variables that the sandbox wants from whoever runs something.
+func attached(ctx context.Context, open opener, name string, req *contract.Request, do func(context.Context, contract.Environment) (contract.Result, error)) (contract.Result, error) {
 	p, err := open()
 	if err != nil {
 		return contract.Result{}, err
@@ -118,6 +149,6 @@ func execute(ctx context.Context, open opener, name string, req contract.Request
 		return contract.Result{}, errors.Join(err, p.Close())
 	}
 	req.Env = forward(env.Info().ForwardEnv, req.Env, os.LookupEnv)
-	res, err := env.Execute(ctx, req)
+	res, err := do(ctx, env)
 	return res, errors.Join(err, p.Close())
 }

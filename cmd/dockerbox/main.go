@@ -20,7 +20,10 @@ var (
 )
 
 func main() {
-	ctx, stop := interruptible(context.Background(), os.Exit)
+	ctx, stop := interruptible(context.Background(), func(status int) {
+		restoreTerminal()
+		os.Exit(status)
+	})
 	status := run(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:])
 	stop()
 	os.Exit(status)
