@@ -261,7 +261,7 @@ func (c *conn) lost() error {
 	return &contract.BackendError{
 		Reason: "the connection to the sandbox was lost while a command was running: " + text,
 		Hint:   "the command may have run in part; look before you run it again",
-		Err:    errLost,
+		Err:    errors.Join(errLost, c.err),
 	}
 }
 

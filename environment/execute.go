@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"strings"
 	"time"
@@ -172,12 +173,23 @@ func (e *Environment) paused(ctx context.Context) bool {
 	return err == nil && state == Paused
 }
 
+// A container that is ending loses its streams before the engine says that it has ended. There is nothing to wait for but time.
+const (
+	endingLimit = 500 * time.Millisecond
+	endingPause = 20 * time.Millisecond
+)
+
 // explainLoss says why a connection was lost, when the engine knows better than the stream does.
 func (e *Environment) explainLoss(ctx context.Context, lost error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 	defer cancel()
 	name := e.Info().Name
 	state, err := e.currentContainer().State(ctx)
+	ended := errors.Is(lost, io.EOF) || errors.Is(lost, io.ErrUnexpectedEOF) // and was not given up from here
+	for late := time.Now().Add(endingLimit); ended && err == nil && state == Running && time.Now().Before(late); {
+		time.Sleep(endingPause)
+		state, err = e.currentContainer().State(ctx)
+	}
 	switch {
 	case err != nil: // the daemon itself is in trouble, and says how
 		return err
