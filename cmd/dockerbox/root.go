@@ -62,7 +62,7 @@ the terminal backend "dockerbox" of Hermes.`,
 		return provider.New(provider.Endpoint{Host: o.host, Context: o.context}, options...)
 	}
 	root.AddCommand(
-		newUp(std, open), newExec(std, open), newRun(std, open), newPS(std, open), newInspect(std, open),
+		newUp(std, open), newExec(std, open), newShell(std, open), newRun(std, open), newPS(std, open), newInspect(std, open),
 		newStop(std, open), newStart(std, open), newRestart(std, open), newRM(std, open),
 		newPrefix(std, open), newDesktop(std, open), newMCP(std, open), newImage(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newVersion(std),
 	)
