@@ -40,6 +40,7 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 		f.home = ready.home
 	}
 	f.quota, _ = quotas(&info)
+	f.boundsLog = boundsLog(info)
 	s := newSpec(cfg, f)
 	b := box{id: s.id, record: s.record}
 	if err := p.makeVolumes(ctx, &b); err != nil {

@@ -25,6 +25,29 @@ type Details struct {
 	Env, ForwardEnv []string
 	ExtraArgs       []string
 	Limits          []Limit
+	// HomeVolume is the volume that keeps the home, "" for none.
+	HomeVolume string
+	// Started is when it was started the last time, the zero time for one that never was.
+	Started time.Time
+	// Use is nil for one that does not run, is paused, or whose agent cannot be asked.
+	Use *Use
+	// DiskBytes is what it wrote outside its home and mounts, HomeBytes the size of its home volume: nil unless [Provider.Measure] was asked, and
+	// where the daemon does not tell.
+	DiskBytes, HomeBytes *int64
+}
+
+// Use says who uses a sandbox.
+type Use struct {
+	// Idle is how long ago a command or a client of it began or ended, Clients how many are connected now. Both count only when Told is set: an
+	// older agent does not know them.
+	Idle    time.Duration
+	Clients int
+	Told    bool
+	// Jobs is how many processes run on somebody's behalf, an empty screen's not counted, and Example the name of one of them.
+	Jobs    int
+	Example string
+	// Screen says that it has a screen.
+	Screen bool
 }
 
 // Limit is one limit of a sandbox. 0 is none.
@@ -56,6 +79,10 @@ func (p *Provider) Inspect(ctx context.Context, address string) (Details, error)
 	if d.Created, err = time.Parse(time.RFC3339Nano, found.Created); err != nil {
 		p.logf("container %s: the time it was made, %q, cannot be read", b.containerID, found.Created)
 	}
+	d.Started, _ = time.Parse(time.RFC3339Nano, found.State.StartedAt) // where it cannot be read there is none
+	if r.Home != "" {
+		d.HomeVolume = b.id.home()
+	}
 	inside := limits{memory: unknownLimit, cpus: unknownLimit, pids: unknownLimit}
 	why := "it does not run"
 	switch {
@@ -63,6 +90,7 @@ func (p *Provider) Inspect(ctx context.Context, address string) (Details, error)
 		why = "it is paused"
 	case found.State.Running:
 		why = ""
+		d.Use = p.use(ctx, b)
 		if inside, d.Home, err = p.peek(ctx, b, d.Home); err != nil {
 			why = "the container could not be asked: " + err.Error()
 		}
@@ -74,6 +102,35 @@ func (p *Provider) Inspect(ctx context.Context, address string) (Details, error)
 		diskLimit(r.DiskMB, found.HostConfig),
 	}
 	return d, nil
+}
+
+// use asks the agent of a running box who uses it.
+func (p *Provider) use(ctx context.Context, b box) *Use {
+	ctx, cancel := context.WithTimeout(ctx, peekLimit)
+	defer cancel()
+	jobs, err := environment.LookForJobs(ctx, b.container(p), p.version)
+	if err != nil { // the look for its limits says so, if it cannot be asked at all
+		p.logf("sandbox %s: %v", b.id, err)
+		return nil
+	}
+	return &Use{Idle: jobs.Idle, Clients: jobs.Clients, Told: jobs.Told, Jobs: jobs.Count - jobs.Screen, Example: jobs.Example, Screen: jobs.Screen > 0}
+}
+
+// Measure finds out what a sandbox takes on the daemon's disk. The daemon goes through all of its files for that.
+func (p *Provider) Measure(ctx context.Context, d *Details) error {
+	disk, err := p.engine.WrittenSize(ctx, d.ID)
+	if err != nil {
+		return err
+	}
+	d.DiskBytes = &disk
+	if d.HomeVolume == "" {
+		return nil
+	}
+	sizes, err := p.engine.VolumeSizes(ctx)
+	if n, ok := sizes[d.HomeVolume]; ok {
+		d.HomeBytes = &n
+	}
+	return err
 }
 
 // peekLimit and peekOutput bound the look into a sandbox, whose bash may be anything by now: the script prints less than 200 bytes.
@@ -88,7 +145,7 @@ func (p *Provider) peek(ctx context.Context, b box, home string) (limits, string
 	ctx, cancel := context.WithTimeout(ctx, peekLimit)
 	defer cancel()
 	env, err := environment.Connect(ctx, environment.Options{
-		Container: b.container(p), Info: b.info(), Account: b.record.User, Version: p.version,
+		Container: b.container(p), Info: b.info(), Account: b.record.User, Version: p.version, Looks: true,
 	})
 	if err != nil {
 		return unknown, home, err

@@ -249,13 +249,15 @@ func TestReap(t *testing.T) {
 	reap("nobody")
 
 	// One that is started in the last moment is the daemon's to refuse, and one that fails does not keep the other.
-	e.Before(enginetest.OpRemove, func() {
+	start := sync.OnceFunc(func() {
 		for _, name := range []string{"work/ended", "work/ended-too"} {
 			if err := p.Start(t.Context(), name); err != nil {
 				t.Error(err)
 			}
 		}
 	})
+	e.Before(enginetest.OpRemove, start)
+	e.Before(enginetest.OpRemove, start)
 	reap("work")
 	for _, name := range []string{"work/ended", "work/ended-too"} {
 		if err := p.Stop(t.Context(), name, 0); err != nil {

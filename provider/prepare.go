@@ -62,7 +62,11 @@ func (p *Provider) prepare(ctx context.Context, ref, wantUser string, targets []
 	ready, ok := p.prepared[key]
 	p.mu.Unlock()
 	if ok {
-		return ready, nil
+		// Who prunes with another version takes the volume for one that nobody uses.
+		there, err := p.engine.HasVolume(ctx, ready.agentVolume)
+		if err != nil || there {
+			return ready, err
+		}
 	}
 	ready, err = p.inspectImage(ctx, ref, found.ID, found.Architecture, user, targets)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -58,6 +59,14 @@ type Engine interface {
 	HasVolume(ctx context.Context, name string) (bool, error)
 	VolumeUsers(ctx context.Context, name string) ([]string, error)
 	MakeDirectories(ctx context.Context, id string, dirs []engine.Directory) error
+	Freeze(ctx context.Context, id string) error
+	Thaw(ctx context.Context, id string) error
+	Logs(ctx context.Context, id string, o engine.LogOptions, w io.Writer) error
+	Stats(ctx context.Context, id string) (container.StatsResponse, error)
+	WrittenSize(ctx context.Context, id string) (int64, error)
+	ListVolumes(ctx context.Context, labels ...string) ([]engine.Volume, error)
+	VolumeSizes(ctx context.Context) (map[string]int64, error)
+	NamelessImages(ctx context.Context, labels ...string) ([]engine.Nameless, error)
 }
 
 var _ Engine = (*engine.Engine)(nil)
@@ -70,6 +79,8 @@ type Provider struct {
 	logf     func(string, ...any)
 	progress func(Progress)
 	now      func() time.Time
+	// orphanIdle is the constant of that name, but for tests.
+	orphanIdle time.Duration
 
 	mu       sync.Mutex
 	prepared map[string]preparedImage // by image id, user and the directories asked about
@@ -108,7 +119,7 @@ func WithClock(now func() time.Time) Option { return func(p *Provider) { p.now =
 func New(ep Endpoint, options ...Option) (*Provider, error) {
 	p := &Provider{
 		endpoint: ep, version: "dev", prepared: map[string]preparedImage{},
-		logf: func(string, ...any) {}, progress: func(Progress) {}, now: time.Now,
+		logf: func(string, ...any) {}, progress: func(Progress) {}, now: time.Now, orphanIdle: orphanIdle,
 	}
 	for _, o := range options {
 		o(p)
@@ -178,16 +189,25 @@ func (p *Provider) prefix(containerID string, id identity) environment.Prefix {
 		}
 		f.Docker = ""
 	}
-	if self, err := os.Executable(); err == nil {
-		f.Self = []string{self}
-		switch {
-		case p.endpoint.Context != "":
-			f.Self = append(f.Self, "--context", p.endpoint.Context)
-		case p.engine.Address() != "":
-			f.Self = append(f.Self, "--host", p.engine.Address())
-		}
+	if self, err := p.Self(); err == nil {
+		f.Self = self
 	}
 	return f
+}
+
+// Self are the words that start this program anew, from anywhere, for the same daemon.
+func (p *Provider) Self() ([]string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case p.endpoint.Context != "":
+		return []string{self, "--context", p.endpoint.Context}, nil
+	case p.engine.Address() != "":
+		return []string{self, "--host", p.engine.Address()}, nil
+	}
+	return []string{self}, nil
 }
 
 func health(status contract.HealthStatus, err error) contract.Health {

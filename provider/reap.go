@@ -9,55 +9,35 @@ import (
 	"github.com/docker/docker/api/types/container"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
-	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
 
 var _ contract.Reaper = (*Provider)(nil)
 
 // orphanAge is how long a sandbox must have ended before it counts as left behind: a session that is about to come back, or one that is
-// being made, is younger.
-const orphanAge = 10 * time.Minute
+// being made, is younger. orphanIdle is for one that runs: a host whose connection broke may come back later.
+const (
+	orphanAge  = 10 * time.Minute
+	orphanIdle = time.Hour
+)
 
-// Reap implements [contract.Reaper]: it removes the sandboxes of a profile that keep no home and ended, or were made and never started, more
-// than 10 minutes ago. Persistent ones stay however long ago they ended: what people installed lives in the container's own layer, not in
-// the home, and whoever comes back wants it. Running ones stay too; dockerbox does not know whose they are. One that cannot be removed
-// does not keep the others.
+// Reap implements [contract.Reaper]: it removes what a Hermes profile's processes left behind when they died. These are sandboxes that keep no
+// home and ended more than 10 minutes ago; those that keep none and run, made for one session, with nobody connected and nothing running
+// or used for an hour; those that were made and never started; containers in which dockerbox looked into images; and volumes with agents of
+// other versions. Persistent sandboxes stay however long nobody used them: what people installed lives in the container's own layer, not in
+// the home, and whoever comes back wants it. What cannot be removed does not keep the rest. The names are those of sandboxes.
 func (p *Provider) Reap(ctx context.Context, profile string) ([]string, error) {
-	all, err := p.engine.List(ctx, labelName, labelProfile+"="+profile)
-	if err != nil {
-		return nil, err
-	}
+	s := sweep{Provider: p, profile: profile, endedLimit: orphanAge, limit: func(r record) (time.Duration, bool) { return p.orphanIdle, !r.Persistent }}
+	s.running = func(task string) bool { return task != "" } // the shared one, and those of the command line, are nobody's session's
+	s.sandboxes(ctx)
+	s.helpers(ctx)
+	s.agents(ctx)
 	names := []string{}
-	var errs []error
-	for _, c := range all {
-		r, err := readRecord(c.Labels)
-		if err != nil || r.Persistent || c.Labels[labelProfile] != profile {
-			continue // one that cannot be read may be persistent
+	for _, l := range s.done.Removed {
+		if l.Kind == KindSandbox {
+			names = append(names, l.Name)
 		}
-		found, err := p.engine.Inspect(ctx, c.ID)
-		if err != nil {
-			if !errors.Is(err, engine.ErrNotFound) {
-				errs = append(errs, err)
-			}
-			continue
-		}
-		if since, ended := endedAt(found); !ended || p.now().Sub(since) <= orphanAge {
-			continue
-		}
-		// Not by force: if somebody started it since, the daemon refuses.
-		err = p.engine.RemoveEnded(ctx, c.ID)
-		switch {
-		case errors.Is(err, engine.ErrConflict):
-			continue
-		case err != nil:
-			errs = append(errs, err)
-			continue
-		}
-		name := identity{profile, c.Labels[labelName]}.String()
-		p.logf("removed sandbox %s, which was left behind", name)
-		names = append(names, name)
 	}
-	return names, joined(errs)
+	return names, joined(s.errs)
 }
 
 // endedAt is when a container ended, or was made if it never ran. ended is false for one that runs, and where the daemon does not say.
@@ -79,7 +59,7 @@ func joined(errs []error) error {
 	if len(errs) < 2 {
 		return errors.Join(errs...)
 	}
-	first := &contract.BackendError{Reason: fmt.Sprintf("%d sandboxes could not be removed; the first: %v", len(errs), errs[0]), Err: errors.Join(errs...)}
+	first := &contract.BackendError{Reason: fmt.Sprintf("%d objects could not be looked at or removed; the first: %v", len(errs), errs[0]), Err: errors.Join(errs...)}
 	if b, ok := asBackend(errs[0]); ok {
 		first.Hint = b.Hint
 	}

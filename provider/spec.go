@@ -98,6 +98,7 @@ type facts struct {
 	quota        bool   // the storage may limit what the container writes
 	noCPUs       bool   // the daemon refuses containers with a limit on processors
 	noSeccomp    bool   // the daemon refuses containers with a profile of system calls
+	boundsLog    bool   // the daemon keeps a container's log in files whose size can be limited
 	owner        string
 	version      string
 	created      time.Time
@@ -185,6 +186,9 @@ func newSpec(cfg contract.Config, f facts) spec {
 		s.host.PidsLimit = &pids
 	}
 	_ = applyExtraArgs(cfg.ExtraArgs, s.config, s.host) // last; the faults as above
+	if f.boundsLog {
+		boundLog(s.host)
+	}
 	if cfg.Hardened() {
 		s.host.CapAdd = nil // to drop a capability is to name those that stay
 	}

@@ -55,7 +55,8 @@ func New() (*Engine, error) {
 		info: system.Info{
 			ID: "in-memory", Driver: "overlay2", DriverStatus: [][2]string{{"Backing Filesystem", "extfs"}}, CgroupDriver: "cgroupfs", CgroupVersion: "1",
 			MemoryLimit: true, SwapLimit: true, CPUCfsPeriod: true, CPUCfsQuota: true, PidsLimit: true, SecurityOptions: []string{"name=seccomp,profile=default"},
-			OSType: "linux", ServerVersion: "20.10", Architecture: machine(),
+			LoggingDriver: "json-file",
+			OSType:        "linux", ServerVersion: "20.10", Architecture: machine(),
 		},
 		version: types.Version{Version: "20.10", APIVersion: "1.41", Components: []types.ComponentVersion{{Name: "Engine", Version: "20.10"}}},
 	}

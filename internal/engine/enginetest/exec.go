@@ -219,3 +219,14 @@ func (s *stream) Close() error {
 	<-s.closed
 	return nil
 }
+
+// HangUp breaks all connections to a container's agent, as the end of the processes that hold them does.
+func (e *Engine) HangUp(id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if b, ok := e.find(id); ok {
+		for s := range b.streams {
+			s.hangUp()
+		}
+	}
+}
