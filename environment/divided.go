@@ -2,8 +2,12 @@ package environment
 
 import (
 	"context"
+	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
+	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
@@ -39,6 +43,12 @@ func (e *Environment) liveAs(ctx context.Context, user string) (*conn, error) {
 	}
 	if answer.Reason != wire.ReasonAccount {
 		return c, nil // its own account by another name, or nobody: the agent says so
+	}
+	if who, _, _ := strings.Cut(user, ":"); who == strconv.Itoa(wire.AttachUID) {
+		return nil, &contract.BackendError{
+			Reason: fmt.Sprintf("the account %d of a hardened sandbox is that of its connections", wire.AttachUID),
+			Hint:   "choose another number with --user",
+		}
 	}
 	return e.other(ctx, divided, user)
 }

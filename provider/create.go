@@ -7,6 +7,7 @@ import (
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
 // create makes and starts a new container. An [engine.ErrConflict] means that the name was taken meanwhile. When it fails, nothing of what it
@@ -22,6 +23,9 @@ func (p *Provider) create(ctx context.Context, cfg contract.Config) (box, error)
 	ready, err := p.prepare(ctx, cfg.Image, cfg.User, volumeTargets(cfg.Mounts))
 	if err != nil {
 		return box{}, err
+	}
+	if cfg.Hardened() && ready.uid == wire.AttachUID {
+		return box{}, reservedAccount()
 	}
 	f := facts{
 		agentVolume: ready.agentVolume, user: ready.user, uid: ready.uid, gid: ready.gid, dir: ready.home, owner: owner(), version: p.version, created: time.Now(),

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/environment"
+	"github.com/hermes-dockerbox/dockerbox/image"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
@@ -34,7 +35,7 @@ var memoryDirs = map[string]string{
 // harden turns the container of a standard sandbox into that of a hardened one, to which flags add the directories in memory of given. Pure.
 func (s *spec) harden(f facts, given map[string]string) {
 	s.host.ReadonlyRootfs = true
-	s.host.SecurityOpt = append(s.host.SecurityOpt, noNewPrivileges)
+	s.host.SecurityOpt = []string{"seccomp=" + image.SeccompHardened(), noNewPrivileges} // who has no seccomp is refused before
 	s.host.Tmpfs = map[string]string{}
 	maps.Copy(s.host.Tmpfs, memoryDirs)
 	if covers(s.record.Mounts, nil, "/tmp") {
@@ -90,6 +91,14 @@ func noFilter() error {
 	return &contract.BackendError{
 		Reason: "the daemon does not filter system calls (seccomp), which a hardened sandbox needs",
 		Hint:   "its kernel needs CONFIG_SECCOMP_FILTER; choose another daemon, or security standard (--profile, in Hermes terminal.backends.dockerbox.security)",
+	}
+}
+
+// reservedAccount refuses the one number that would be both the account's and that of attaches.
+func reservedAccount() error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("the account %d of a hardened sandbox is that of its connections", wire.AttachUID),
+		Hint:   "choose another user (--user, in Hermes terminal.backends.dockerbox.user)",
 	}
 }
 

@@ -28,9 +28,11 @@ import (
 // An attach has to be in the container too. It runs as an account of its own, wire.AttachUID, which nobody inside can signal, trace, or become;
 // that number is what the agent knows it by.
 //
-// What is left to the account is what it can do to itself anyway, and prlimit, which the kernel allows on everything of one's own: it can take
-// from the agent what that needs, and then the container ends and is started again by the next command. Accounts other than the sandbox's
-// have residents started by docker exec, which they can end.
+// The kernel would also let the account set the agent's resource limits, and a limit of processor time ends even a first process. A hardened
+// sandbox's system calls leave everybody his own limits alone; see package image.
+//
+// Accounts other than the sandbox's own, which only whoever is outside can use, have residents started by docker exec. Those they can end: then
+// the next command of that account begins anew and says so.
 
 // isFirst is set in an agent that is its container's first process.
 var isFirst atomic.Bool
