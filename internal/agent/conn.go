@@ -17,8 +17,9 @@ import (
 const (
 	// helloLimit is how long a host may take to say hello.
 	helloLimit = 10 * time.Second
-	// maxRuns bounds the commands of one connection at a time.
-	maxRuns = 512
+	// maxRuns bounds the commands of one connection at a time, maxForwards what it has dialled. Neither bound is for a host that means well.
+	maxRuns     = 512
+	maxForwards = 1024
 )
 
 // conn is one host. Its commands die with it; shell state and background jobs do not.
@@ -30,9 +31,20 @@ type conn struct {
 	// looks says that it is not among the agent's clients, used that it counts as a use of the sandbox. Both are talk's.
 	looks, used bool
 
-	runs sync.WaitGroup
-	mu   sync.Mutex
-	live map[uint32]*run
+	runs     sync.WaitGroup
+	mu       sync.Mutex
+	live     map[uint32]served
+	forwards int // how many of live are such
+}
+
+// served is what a connection has under a number until its Exit: a command, or a connection to a port.
+type served interface {
+	// serve sees it through to its Exit, and forgets it.
+	serve()
+	// kill asks for its end. It returns at once; may be called more than once and at any time.
+	kill()
+	// flows are its output and its input; that is nil when none was announced.
+	flows() (*output, *input)
 }
 
 // Serve speaks with one host until its stream ends or breaks a rule, then kills what it was running and returns when that is dead.
@@ -43,7 +55,7 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 		_ = r.Close()
 		_ = w.Close()
 	})
-	c := &conn{agent: a, user: user, w: wire.NewWriter(oneWay{w, hangUp}), gone: make(chan struct{}), live: map[uint32]*run{}}
+	c := &conn{agent: a, user: user, w: wire.NewWriter(oneWay{w, hangUp}), gone: make(chan struct{}), live: map[uint32]served{}}
 	defer hangUp()
 	if !a.admit(c, hangUp) {
 		return errClosed
@@ -64,8 +76,8 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 	err := c.talk(r, hangUp)
 	close(c.gone)
 	c.mu.Lock()
-	for _, run := range c.live {
-		run.kill()
+	for _, s := range c.live {
+		s.kill()
 	}
 	c.mu.Unlock()
 	hangUp() // before waiting: a command may be stuck in a write to a host that does not read
@@ -151,7 +163,7 @@ func (c *conn) talk(r io.Reader, hangUp func()) (err error) {
 // greet says hello, with the reason why that is all, or "".
 func (c *conn) greet(refusal string) error {
 	return c.w.Write(wire.Encode(wire.TypeHello, 0, wire.Hello{
-		Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Features: []string{wire.FeatureTerminal}, Boot: c.agent.boot, UID: os.Geteuid(),
+		Name: wire.AgentName, Protocol: wire.Protocol, Version: Version, Features: []string{wire.FeatureTerminal, wire.FeatureDial}, Boot: c.agent.boot, UID: os.Geteuid(),
 		Error: refusal,
 	}))
 }
@@ -172,7 +184,13 @@ func (c *conn) handle(f wire.Frame) error {
 		if err != nil {
 			return err
 		}
-		return c.start(f.ID, req)
+		return c.start(f.ID, newRun(c, f.ID, req))
+	case wire.TypeDial:
+		req, err := wire.Decode[wire.Dial](f)
+		if err != nil {
+			return err
+		}
+		return c.start(f.ID, newForward(c, f.ID, req))
 	case wire.TypeQuery:
 		q, err := wire.Decode[wire.Query](f)
 		if err != nil {
@@ -187,58 +205,69 @@ func (c *conn) handle(f wire.Frame) error {
 		return fmt.Errorf("input frame of %d bytes", len(f.Payload))
 	}
 	c.mu.Lock()
-	r := c.live[f.ID]
+	s := c.live[f.ID]
 	c.mu.Unlock()
-	if r == nil {
+	if s == nil {
 		return nil
 	}
+	out, in := s.flows()
 	switch f.Type {
 	case wire.TypeKill:
-		r.kill()
+		s.kill()
 	case wire.TypeCredit:
 		n, err := wire.ParseCredit(f)
 		if err != nil {
 			return err
 		}
-		if !r.out.grant(n) {
+		if !out.grant(n) {
 			return errors.New("the host granted more output than a window can be")
 		}
 	case wire.TypeInput:
-		if r.in != nil { // else it was not announced, and nobody will read it
-			return r.in.add(f.Payload)
+		if in != nil { // else it was not announced, and nobody will read it
+			return in.add(f.Payload)
 		}
 	case wire.TypeEnd:
-		if r.in != nil {
-			r.in.end()
+		if in != nil {
+			in.end()
 		}
 	case wire.TypeResize:
 		size, err := wire.Decode[wire.Size](f)
 		if err != nil {
 			return err
 		}
-		if r.terminal != nil { // else it was not announced
+		if r, command := s.(*run); command && r.terminal != nil { // else it was not announced
 			r.terminal.resize(size)
 		}
 	}
 	return nil
 }
 
-func (c *conn) start(id uint32, req wire.Run) error {
+// start serves s under a number, in a goroutine of its own.
+func (c *conn) start(id uint32, s served) error {
 	if id == 0 {
 		return errors.New("a command with number 0")
 	}
-	r := newRun(c, id, req)
+	_, forward := s.(*forward)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	var full error
 	switch {
 	case c.live[id] != nil:
 		return fmt.Errorf("command %d is running already", id)
-	case len(c.live) >= maxRuns:
-		return c.w.Write(wire.Encode(wire.TypeExit, id, failure(fmt.Errorf("%d commands are running on this connection already", maxRuns))))
+	case forward && c.forwards >= maxForwards:
+		full = fmt.Errorf("%d ports are connected to already", maxForwards)
+	case !forward && len(c.live)-c.forwards >= maxRuns:
+		full = fmt.Errorf("%d commands are running on this connection already", maxRuns)
+	}
+	if full != nil {
+		return c.w.Write(wire.Encode(wire.TypeExit, id, failure(full)))
+	}
+	if forward {
+		c.forwards++
 	}
 	c.touch()
-	c.live[id] = r
-	c.runs.Go(r.serve)
+	c.live[id] = s
+	c.runs.Go(s.serve)
 	return nil
 }
 
@@ -247,6 +276,9 @@ func (c *conn) forget(id uint32) {
 	c.touch()
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if _, forward := c.live[id].(*forward); forward {
+		c.forwards--
+	}
 	delete(c.live, id)
 }
 

@@ -124,13 +124,13 @@ func TestUnknownFramesAreIgnored(t *testing.T) {
 
 func TestTooManyCommands(t *testing.T) {
 	w := newWorld(t)
-	c := &conn{agent: w.agent, user: w.user, live: map[uint32]*run{}, gone: make(chan struct{})}
+	c := &conn{agent: w.agent, user: w.user, live: map[uint32]served{}, gone: make(chan struct{})}
 	var got bytes.Buffer
 	c.w = wire.NewWriter(&got)
 	for id := range uint32(maxRuns) {
 		c.live[id+1] = newRun(c, id+1, wire.Run{})
 	}
-	must(t, c.start(maxRuns+1, wire.Run{Shell: []byte("true")}))
+	must(t, c.start(maxRuns+1, newRun(c, maxRuns+1, wire.Run{Shell: []byte("true")})))
 	f, err := wire.NewReader(&got, wire.MaxFromAgent).Next()
 	must(t, err)
 	if x, err := wire.Decode[wire.Exit](f); err != nil || f.ID != maxRuns+1 || x.Reason != wire.ReasonInternal || !strings.Contains(x.Text, "512 commands") {

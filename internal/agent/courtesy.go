@@ -34,7 +34,7 @@ const (
 // visit is one command's part in a courtesy.
 type visit struct {
 	*courtesy
-	// grow ends its youth and over its life, each once. Both may be called again, and over without grow.
+	// grow ends its youth and over its life, each once. Both may be called again, and over without grow, but not grow after over.
 	grow, over func()
 }
 
@@ -56,6 +56,23 @@ func (c *courtesy) begin() *visit {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.live--
+	})}
+}
+
+// guest counts in what is no command, such as a connection to a port. It has no youth, and is company only once it floods: most wait all day.
+func (c *courtesy) guest() *visit {
+	flooding := false
+	return &visit{c, sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.live++
+		flooding = true
+	}), sync.OnceFunc(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if flooding {
+			c.live--
+		}
 	})}
 }
 

@@ -38,14 +38,23 @@ func dialTarget(network, address string) (unix.Sockaddr, error) {
 		}
 		return &unix.SockaddrUnix{Name: address}, nil
 	case "tcp":
-		to, err := netip.ParseAddrPort(address)
-		if err != nil || to.Addr() != netip.AddrFrom4([4]byte{127, 0, 0, 1}) || to.Port() == 0 {
-			return nil, fmt.Errorf("%q is not a port of this sandbox, such as 127.0.0.1:8080", address)
+		to, err := ownPort(address)
+		if err != nil {
+			return nil, err
 		}
 		return &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}, nil
 	default:
 		return nil, fmt.Errorf("%q is neither unix nor tcp", network)
 	}
+}
+
+// ownPort understands "127.0.0.1:PORT" and nothing else: what is forwarded is the sandbox's, and not whatever it can reach.
+func ownPort(address string) (netip.AddrPort, error) {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil || to.Addr() != netip.AddrFrom4([4]byte{127, 0, 0, 1}) || to.Port() == 0 {
+		return to, fmt.Errorf("%.60q is not a port of this sandbox, such as 127.0.0.1:8080", address)
+	}
+	return to, nil
 }
 
 // relay connects and copies both ways. The descriptors block: each copy has a thread of its own, and the end of the process ends them.

@@ -183,6 +183,9 @@ type answer struct {
 	answer  wire.Answer
 	done    chan struct{}
 	touched time.Time
+
+	// Of a dial, nil else: closed when the connection stands, and when no more will come from it.
+	connected, ended chan struct{}
 }
 
 // streamPair is two connected streams as the agent gets them: pipes, like those of an exec.
@@ -271,7 +274,13 @@ func (a *answer) take(f wire.Frame) {
 			panic(err)
 		}
 		a.credit += n
+	case wire.TypeEnd:
+		close(a.ended)
 	case wire.TypeExit, wire.TypeAnswer:
+		if f.Type == wire.TypeAnswer && a.connected != nil {
+			close(a.connected)
+			break
+		}
 		var err error
 		if f.Type == wire.TypeExit {
 			a.exit, err = wire.Decode[wire.Exit](f)
@@ -292,9 +301,15 @@ func (a *answer) take(f wire.Frame) {
 
 func (c *client) call(hoard bool, request func(id uint32) wire.Frame) *answer {
 	c.tb.Helper()
+	return c.send(&answer{hoard: hoard}, request)
+}
+
+// send begins what a is the answer to.
+func (c *client) send(a *answer, request func(id uint32) wire.Frame) *answer {
+	c.tb.Helper()
 	c.mu.Lock()
 	c.next++
-	a := &answer{client: c, id: c.next, hoard: hoard, done: make(chan struct{}), more: make(chan struct{}, 1)}
+	a.client, a.id, a.done, a.more = c, c.next, make(chan struct{}), make(chan struct{}, 1)
 	if c.calls == nil {
 		c.mu.Unlock()
 		c.tb.Fatal("the connection has ended")

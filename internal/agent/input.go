@@ -24,6 +24,7 @@ type input struct {
 	change *sync.Cond
 	queue  [][]byte
 	credit int  // bytes the host may still send
+	owed   int  // bytes consumed and not yet granted again
 	taken  bool // a piece was handed out
 	ended  bool // End came
 	closed bool // the command is over
@@ -103,7 +104,7 @@ func (in *input) next() (piece []byte, ok bool) {
 // and granted all the same: not reading everything is no fault.
 func (in *input) feed(f *os.File) {
 	defer f.Close()
-	unread, owed, wide := false, 0, false
+	unread, wide := false, false
 	for {
 		piece, ok := in.next()
 		if !ok {
@@ -118,16 +119,31 @@ func (in *input) feed(f *os.File) {
 			unread = err != nil
 		}
 		wire.Recycle(piece)
-		if owed += len(piece); owed >= creditStep {
-			in.mu.Lock()
-			in.credit += owed
-			closed := in.closed
-			in.mu.Unlock()
-			if closed {
-				return // the id is about to be over, or is
-			}
-			_ = in.w.Write(wire.Credit(in.id, owed)) // a host that is gone is the connection's business
-			owed = 0
+		if !in.consumed(len(piece)) {
+			return
 		}
 	}
+}
+
+// consumed lets the host send n more bytes, sooner or later. It reports false when nothing more is wanted.
+func (in *input) consumed(n int) bool {
+	in.mu.Lock()
+	in.owed += n
+	give := in.owed
+	if in.closed || give < creditStep {
+		defer in.mu.Unlock()
+		return !in.closed // if it is, the number is about to be over, or is
+	}
+	in.credit += give
+	in.owed = 0
+	in.mu.Unlock()
+	_ = in.w.Write(wire.Credit(in.id, give)) // a host that is gone is the connection's business
+	return true
+}
+
+// over reports whether the host has sent all it will.
+func (in *input) over() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.ended
 }

@@ -21,9 +21,10 @@ const (
 // output carries a command's output to the host within the credit the host gives: what may not be sent is not read, so the command
 // waits and nothing grows. Safe for concurrent use.
 type output struct {
-	id    uint32
-	w     *wire.Writer
-	visit *visit // set before anything is pumped
+	id     uint32
+	w      *wire.Writer
+	visit  *visit // set before anything is pumped
+	prompt bool   // nothing is held back: whoever gets it may have to answer before more comes. Set before anything is pumped
 
 	order    sync.Mutex // held while frames of this command are sent; taken before mu
 	mu       sync.Mutex
@@ -172,6 +173,9 @@ func (o *output) hold(kind wire.Type, data []byte, reserved int) bool {
 		o.pending = append(o.pending, wire.Frame{Type: kind, ID: o.id, Payload: append([]byte(nil), data...)})
 	}
 	o.held += len(data)
+	if o.prompt {
+		return true
+	}
 	if o.held < gatherMost && o.timer == nil {
 		o.timer = time.AfterFunc(gather, func() {
 			o.order.Lock()

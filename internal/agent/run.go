@@ -42,10 +42,13 @@ func newRun(c *conn, id uint32, req wire.Run) *run {
 	return r
 }
 
-// kill asks for the end of the whole tree. It returns at once; may be called more than once and at any time.
+// kill implements [served]: it asks for the end of the whole tree.
 func (r *run) kill() { r.killOnce.Do(func() { close(r.killed) }) }
 
-// serve runs the command and sends its Exit. Order of the end: the main process is collected; if it was killed, its tree is dead; its
+// flows implements [served].
+func (r *run) flows() (*output, *input) { return r.out, r.in }
+
+// serve implements [served]: it runs the command and sends its Exit. Order of the end: the main process is collected; if it was killed, its tree is dead; its
 // output is out; its input is closed and will grant nothing more; the Exit is sent; only then is the next shell warmed up, because
 // that would take time from the command. A connection that ended makes every wait here end.
 func (r *run) serve() {

@@ -37,7 +37,7 @@ const (
 	TypeHello  Type = 'H' // both ways, first frame; payload Hello
 	TypeRun    Type = 'R' // host → agent; payload Run
 	TypeInput  Type = 'I' // host → agent; bytes for standard input
-	TypeEnd    Type = 'E' // host → agent; end of standard input, no payload
+	TypeEnd    Type = 'E' // host → agent; end of standard input, no payload; for a Dial both ways
 	TypeKill   Type = 'K' // host → agent; end the whole tree, no payload
 	TypeOutput Type = 'O' // agent → host; bytes of stdout, or of both streams in order
 	TypeErrors Type = 'P' // agent → host; bytes of stderr when Run.Split
@@ -46,7 +46,7 @@ const (
 	TypeResize Type = 'S' // host → agent; payload Size, of the terminal of a Run that has one
 	TypeDial   Type = 'D' // host → agent; payload Dial
 	TypeQuery  Type = 'Q' // host → agent; payload Query
-	TypeAnswer Type = 'A' // agent → host; payload Answer
+	TypeAnswer Type = 'A' // agent → host; payload Answer, to a Query or a Dial
 )
 
 // header is u32 length of what follows it, u8 type, u32 id.

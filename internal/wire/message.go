@@ -14,6 +14,9 @@ const (
 // FeatureTerminal is in the hello of an agent that knows Run.Terminal and Resize frames. One that does not would run the command on pipes.
 const FeatureTerminal = "terminal"
 
+// FeatureDial is in the hello of an agent that knows Dial. One that does not would never answer.
+const FeatureDial = "dial"
+
 // Hello is the first frame of each side; the agent speaks first. Unknown fields are ignored, so features can be added.
 type Hello struct {
 	Name     string   `json:"name"`
@@ -62,16 +65,17 @@ type Size struct {
 	Cols uint16 `json:"cols"`
 }
 
-// Dial opens a connection inside the sandbox. Its Output frames carry what comes from there and, after the last, nothing marks the end but the
-// Exit; Input frames carry what goes there and End closes that half. Kill closes both at once. Exit.Reason is [ReasonRefused] when there is
-// nobody to connect to.
+// Dial opens a connection inside the sandbox. An empty Answer says that it stands; an Exit in its place has [ReasonRefused] when there is
+// nobody to connect to. Output frames carry what comes from there and End says that no more will; Input frames carry what goes there and
+// End closes that half. The Exit follows when both halves are at their end, or with [ReasonReset] when the other side has broken off. Kill
+// gives up what comes from there; what was sent is still delivered if its End was sent too, else the other side sees it broken off.
 type Dial struct {
-	// Network is "tcp". Address is "127.0.0.1:PORT".
+	// Network is "tcp". Address is "127.0.0.1:PORT"; a listener on [::1] alone is found too.
 	Network string `json:"network"`
 	Address string `json:"address"`
 }
 
-// Reasons in Exit for a command that never started. Empty means it started.
+// Reasons in Exit for a command that never started, and for how a Dial ended. Empty means it started, or ended as it should.
 const (
 	ReasonDirectory     = "bad-directory"
 	ReasonNotExecutable = "not-executable"
@@ -79,6 +83,7 @@ const (
 	ReasonUser          = "no-such-user"
 	ReasonAccount       = "another-account" // it exists, and this agent cannot become it
 	ReasonRefused       = "refused"  // a Dial could not connect; Text says why
+	ReasonReset         = "reset"    // a Dial's connection stood, and the other side broke it off; Text says how
 	ReasonInternal      = "internal" // the agent could not do its part; Text says what
 )
 
@@ -168,7 +173,7 @@ type Confinement struct {
 
 // Message is any JSON payload.
 type Message interface {
-	Hello | Run | Exit | Query | Answer | Size
+	Hello | Run | Dial | Exit | Query | Answer | Size
 }
 
 // Encode builds a frame with m as its payload.
