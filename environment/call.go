@@ -9,7 +9,8 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
-// call is one command under way on a conn. The conn's reader fills it; the goroutine in Execute consumes.
+// call is one command or one connection to a port under way on a conn. The conn's reader fills it; the goroutine in Execute consumes, or
+// whoever reads from the connection.
 type call struct {
 	id uint32
 
@@ -20,6 +21,8 @@ type call struct {
 	owed    int           // bytes consumed and not yet granted back
 	given   int           // bytes the agent may still send
 	credit  int           // bytes of input the agent still takes
+	eof     bool          // no more output comes; of a connection alone
+	discard bool          // nobody wants output any more
 	over    bool
 	exit    wire.Exit
 	err     error
@@ -60,6 +63,9 @@ func (k *call) deliver(kind wire.Type, data []byte) error {
 		return nil // or empty frames, which cost no credit, could fill the memory
 	}
 	k.given -= len(data)
+	if k.discard {
+		return nil
+	}
 	n := len(k.pending)
 	if n >= maxPieces && k.pending[n-1].kind != kind {
 		n-- // the one before is of the other kind
@@ -113,6 +119,20 @@ func (k *call) grant(n int) error {
 	}
 	k.inputOK.Broadcast()
 	return nil
+}
+
+// end marks the end of a connection's output.
+func (k *call) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.eof = true
+	k.signal()
+}
+
+func (k *call) isOver() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.over
 }
 
 // finish ends the call. The first end counts.

@@ -194,7 +194,7 @@ func (c *conn) dispatch(f wire.Frame) error {
 			ch <- a // buffered, and the only send
 		}
 		return nil
-	case wire.TypeOutput, wire.TypeErrors, wire.TypeCredit, wire.TypeExit:
+	case wire.TypeOutput, wire.TypeErrors, wire.TypeCredit, wire.TypeEnd, wire.TypeExit:
 	default:
 		return nil // from a later protocol, or noise
 	}
@@ -211,6 +211,9 @@ func (c *conn) dispatch(f wire.Frame) error {
 			return err
 		}
 		return k.grant(n)
+	case wire.TypeEnd:
+		k.end()
+		return nil
 	case wire.TypeExit:
 		x, err := wire.Decode[wire.Exit](f)
 		if err != nil {
@@ -254,15 +257,19 @@ func (c *conn) settle() {
 
 // lost is the error for work that the end of the connection cut off. c.mu is held.
 func (c *conn) lost() error {
-	text := "the stream ended"
-	if !errors.Is(c.err, io.EOF) {
-		text = clean(c.err.Error())
-	}
 	return &contract.BackendError{
-		Reason: "the connection to the sandbox was lost while a command was running: " + text,
+		Reason: "the connection to the sandbox was lost while a command was running: " + c.why(),
 		Hint:   "the command may have run in part; look before you run it again",
 		Err:    errors.Join(errLost, c.err),
 	}
+}
+
+// why says how the connection ended, which somebody has been told before.
+func (c *conn) why() string {
+	if errors.Is(c.err, io.EOF) {
+		return "the stream ended"
+	}
+	return clean(c.err.Error())
 }
 
 // errSilent is why a connection is given up whose agent neither answers nor ends.
@@ -289,8 +296,14 @@ func (c *conn) close() {
 	<-c.ended
 }
 
-// open registers a call and sends the frames that start it. sent is false when nothing reached the agent.
+// open begins a command. sent is false when nothing reached the agent.
 func (c *conn) open(k *call, run wire.Run) (sent bool, err error) {
+	return c.begin(k, nil, func(id uint32) wire.Frame { return wire.Encode(wire.TypeRun, id, run) })
+}
+
+// begin registers a call, and the channel for an answer to it if it gets one, and sends the frame that starts it. sent is false when
+// nothing reached the agent.
+func (c *conn) begin(k *call, answer chan wire.Answer, start func(id uint32) wire.Frame) (sent bool, err error) {
 	c.mu.Lock()
 	if c.err != nil {
 		defer c.mu.Unlock()
@@ -299,8 +312,11 @@ func (c *conn) open(k *call, run wire.Run) (sent bool, err error) {
 	c.nextID++
 	k.id = c.nextID
 	c.calls[k.id] = k
+	if answer != nil {
+		c.answers[k.id] = answer
+	}
 	c.mu.Unlock()
-	if err := c.out.Write(wire.Encode(wire.TypeRun, k.id, run)); err != nil {
+	if err := c.out.Write(start(k.id)); err != nil {
 		c.fail(err)
 		<-c.ended // the reader settles the call
 		return false, k.err
