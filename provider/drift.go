@@ -44,7 +44,7 @@ func compare(has, wants record) drift {
 	limit("pids", amount(has.PIDs, ""), amount(wants.PIDs, ""), false)
 	fixed("disk", amount(has.DiskMB, " MB"), amount(wants.DiskMB, " MB"))
 	fixed("shm-size", shmSize(has.ShmBytes), shmSize(wants.ShmBytes))
-	fixed("security", cmp.Or(has.Security, contract.SecurityStandard), cmp.Or(wants.Security, contract.SecurityStandard))
+	fixed("security", has.security(), wants.security())
 	fixed("network", has.Network, wants.Network)
 	fixed("persistent", fmt.Sprint(has.Persistent), fmt.Sprint(wants.Persistent))
 	if !maps.Equal(has.Env, wants.Env) {

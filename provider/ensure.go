@@ -35,9 +35,12 @@ func (b box) info() contract.Info {
 	}
 }
 
-func (b box) container(p *Provider) environment.Container {
-	s := sandbox{p.engine, b.containerID}
-	if b.record.Security == contract.SecurityHardened {
+func (b box) container(p *Provider) environment.Container { return p.reach(b.containerID, b.record.Security) }
+
+// reach is the container of that id, whose agent is to be found as its security says.
+func (p *Provider) reach(id, security string) environment.Container {
+	s := sandbox{p.engine, id}
+	if security == contract.SecurityHardened {
 		return hardenedSandbox{s}
 	}
 	return s

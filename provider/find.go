@@ -21,7 +21,9 @@ type Sandbox struct {
 	// ID is the engine's full container id, State its word for the state ("running", "exited", "paused" …).
 	ID, Image, User, State string
 	Persistent             bool
-	Created                time.Time
+	// Security is "standard" or "hardened", "" where the label that says it cannot be read.
+	Security string
+	Created  time.Time
 }
 
 // Address is how the command line names it.
@@ -40,7 +42,7 @@ func (p *Provider) List(ctx context.Context) ([]Sandbox, error) {
 			ID: c.ID, State: c.State, Created: time.Unix(c.Created, 0),
 		}
 		if r, err := readRecord(c.Labels); err == nil {
-			s.Image, s.User, s.Persistent = r.Image, r.User, r.Persistent
+			s.Image, s.User, s.Persistent, s.Security = r.Image, r.User, r.Persistent, r.security()
 		} else {
 			p.logf("container %s: its label %s cannot be read: %v", c.ID, labelConfig, err)
 			s.Image = c.Image

@@ -71,7 +71,7 @@ func (p *Provider) Inspect(ctx context.Context, address string) (Details, error)
 	d := Details{
 		Sandbox: Sandbox{
 			Name: b.id.name, Profile: b.id.profile, Task: found.Config.Labels[labelTask], ID: b.containerID, Image: r.Image, User: r.User,
-			State: found.State.Status, Persistent: r.Persistent,
+			State: found.State.Status, Persistent: r.Persistent, Security: r.security(),
 		},
 		Home: found.Config.WorkingDir, Owner: found.Config.Labels[labelOwner], Network: r.Network, ShmBytes: r.ShmBytes,
 		Mounts: r.Mounts, Env: slices.Sorted(maps.Keys(r.Env)), ForwardEnv: r.ForwardEnv, ExtraArgs: r.ExtraArgs,

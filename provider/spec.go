@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -68,6 +69,9 @@ type record struct {
 	Persistent bool              `json:"persistent"`
 	Agent      string            `json:"agent"` // the agent volume
 }
+
+// security is one of the words for it, never empty.
+func (r record) security() string { return cmp.Or(r.Security, contract.SecurityStandard) }
 
 func (r record) encode() string {
 	text, err := json.Marshal(r)

@@ -176,7 +176,7 @@ func (p *Provider) more(ctx context.Context, s Sandbox) *More {
 	if s.State != container.StateRunning {
 		return m
 	}
-	jobs, err := environment.LookForJobs(ctx, sandbox{p.engine, s.ID}, p.version)
+	jobs, err := environment.LookForJobs(ctx, p.reach(s.ID, s.Security), p.version)
 	if err == nil && jobs.Told {
 		m.Idle = &jobs.Idle
 	}
