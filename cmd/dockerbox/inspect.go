@@ -52,6 +52,7 @@ type inspectAnswer struct {
 	Owner      string           `json:"owner"`
 	Persistent bool             `json:"persistent"`
 	Network    string           `json:"network"`
+	Security   string           `json:"security"`
 	ShmBytes   int64            `json:"shm_bytes"`
 	Mounts     []contract.Mount `json:"mounts"`
 	// Env and ForwardEnv are names.
@@ -88,7 +89,7 @@ func runInspect(ctx context.Context, out io.Writer, open opener, name string, as
 func inspectOf(d provider.Details) inspectAnswer {
 	a := inspectAnswer{
 		Schema: schema, Address: d.Address(), Name: d.Name, Profile: d.Profile, Task: d.Task, ID: d.ID, Image: d.Image, User: d.User, Home: d.Home,
-		State: d.State, Created: d.Created.UTC(), Owner: d.Owner, Persistent: d.Persistent, Network: d.Network, ShmBytes: d.ShmBytes,
+		State: d.State, Created: d.Created.UTC(), Owner: d.Owner, Persistent: d.Persistent, Network: d.Network, Security: d.Security, ShmBytes: d.ShmBytes,
 		Mounts: listed(d.Mounts), Env: listed(d.Env), ForwardEnv: listed(d.ForwardEnv), ExtraArgs: listed(d.ExtraArgs), Limits: []inspectLimit{},
 	}
 	for _, l := range d.Limits {
@@ -122,7 +123,7 @@ func printDetails(out io.Writer, d provider.Details, now time.Time) error {
 	for _, row := range [][2]string{
 		{"name", d.Address()}, {"id", d.ID}, {"image", d.Image}, {"user", d.User}, {"home", shown(d.Home)}, {"state", d.State},
 		{"created", fmt.Sprintf("%s (%s ago)", d.Created.UTC().Format(time.RFC3339), units.HumanDuration(max(0, now.Sub(d.Created))))},
-		{"owner", shown(d.Owner)}, {"persistent", keeps}, {"network", d.Network}, {"shm-size", shm},
+		{"owner", shown(d.Owner)}, {"persistent", keeps}, {"network", d.Network}, {"security", d.Security}, {"shm-size", shm},
 		{"mounts", lines(mounts)}, {"env", strings.Join(d.Env, " ")}, {"forward-env", strings.Join(d.ForwardEnv, " ")},
 		{"extra-args", words(d.ExtraArgs)},
 	} {

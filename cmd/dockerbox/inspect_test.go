@@ -17,7 +17,7 @@ func details() provider.Details {
 	one, none, less := 1.0, 0.0, 256.5
 	return provider.Details{
 		Sandbox: provider.Sandbox{
-			Name: "box", Profile: "work", Task: "t", ID: strings.Repeat("0123456789abcdef", 4), Image: "debian:13", User: "pn", State: "running", Persistent: true, Created: made,
+			Name: "box", Profile: "work", Task: "t", ID: strings.Repeat("0123456789abcdef", 4), Image: "debian:13", User: "pn", State: "running", Persistent: true, Security: "standard", Created: made,
 		},
 		Home: "/home/pn", Owner: "me@here", Network: "bridge", ShmBytes: 1 << 30,
 		Mounts: []contract.Mount{{Source: "/src", Target: "/a", ReadOnly: true}, {Source: "data", Target: "/b"}},
@@ -46,6 +46,7 @@ created       2026-11-30T10:00:00Z (3 hours ago)
 owner         me@here
 persistent    yes: home and sandbox stay between sessions
 network       bridge
+security      standard
 shm-size      1g
 mounts        /src:/a:ro
               data:/b
@@ -92,7 +93,7 @@ func TestInspectForPrograms(t *testing.T) {
 	}
 	want := `{"schema":1,"address":"work/box","name":"box","profile":"work","task":"t","id":"` + strings.Repeat("0123456789abcdef", 4) + `",` +
 		`"image":"debian:13","user":"pn","home":"/home/pn","state":"running","created":"2026-11-30T10:00:00Z","owner":"me@here","persistent":true,` +
-		`"network":"bridge","shm_bytes":1073741824,"mounts":["/src:/a:ro","data:/b"],"env":["A","B"],"forward_env":["TOKEN"],"extra_args":["--dns","1.1.1.1"],` +
+		`"network":"bridge","security":"standard","shm_bytes":1073741824,"mounts":["/src:/a:ro","data:/b"],"env":["A","B"],"forward_env":["TOKEN"],"extra_args":["--dns","1.1.1.1"],` +
 		`"limits":[{"name":"cpus","unit":"cores","wanted":1,"applied":1,"note":""},{"name":"memory","unit":"MB","wanted":512,"applied":256.5,"note":"less"},` +
 		`{"name":"pids","unit":"processes","wanted":0,"applied":null,"note":""},{"name":"disk","unit":"MB","wanted":51200,"applied":0,"note":"not enforced"}]}` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
