@@ -240,6 +240,8 @@ func shellStatus(t *testing.T, box string) {
 	o.prompt()
 	o.typed("shopt -q login_shell && echo login $GIVEN $PWD $TERM\r")
 	o.await("login yes /home/pn xterm\r\n")
+	o.typed("echo [$PATH]; env | grep -c 'DOCKERBOX_P\\|PROMPT_COMMAND'\r")
+	o.await("[" + strings.TrimSpace(withEnv(t, nil, "exec", box, "printenv", "PATH").stdout) + "]\r\n0\r\n")
 	o.typed("kill -KILL $$\r")
 	o.end(137)
 	o = at(t, nil, "exec", "-it", box, "no-such-program")

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,7 @@ func (a *answer) resize(rows, cols uint16) {
 
 func TestTerminalIsNamedInTheHello(t *testing.T) {
 	c := newWorld(t).connect(t)
-	if f := c.hello.Features; len(f) == 0 || f[0] != wire.FeatureTerminal {
+	if f := c.hello.Features; !slices.Contains(f, wire.FeatureTerminal) {
 		t.Errorf("features %q", f)
 	}
 }
