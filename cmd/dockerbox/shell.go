@@ -6,6 +6,19 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// loginShell becomes a login bash that finds what the image's PATH names, as everything else in the sandbox does: Debian's /etc/profile starts
+// from nothing. What it dropped is put in front again before the first prompt; a shell whose own files replace PROMPT_COMMAND keeps the PATH
+// they made.
+const loginShell = `export DOCKERBOX_PATH=$PATH DOCKERBOX_PROMPT='
+PATH=$(IFS=:; set -f; for d in $DOCKERBOX_PATH; do [[ :$PATH: == *":$d:"* ]] || printf %s: "$d"; done; printf %s "$PATH")
+PROMPT_COMMAND=${PROMPT_COMMAND/"$DOCKERBOX_PROMPT"}
+export -n PROMPT_COMMAND
+[[ $PROMPT_COMMAND ]] || unset PROMPT_COMMAND
+unset DOCKERBOX_PATH DOCKERBOX_PROMPT
+'
+export PROMPT_COMMAND=$DOCKERBOX_PROMPT$PROMPT_COMMAND
+exec bash -l`
+
 type shellOptions struct {
 	user, dir string
 	env       []string
@@ -21,8 +34,8 @@ func newShell(std streams, open opener) *cobra.Command {
 that dockerbox was called from. Every key reaches it, and the terminal is as it was
 afterwards. What it changes is its own: lasting shell state is that of "run".
 
-The shell and what runs in it end with dockerbox, but for what it left to the
-background and was not hung up (nohup, disown) when the shell itself ended.`,
+What it left in the background goes on when the shell itself has ended ("exit"). If
+dockerbox ends first, or loses the connection, all that runs in the shell is ended.`,
 		Args: oneName,
 		Annotations: map[string]string{exitCodes: `  n    the status of the shell
 ` + exitUsage + `
@@ -46,7 +59,7 @@ func runShell(ctx context.Context, std streams, open opener, o *shellOptions, na
 	if err := checkKeys(std, "a shell is for somebody at a terminal; dockerbox exec -i NAME bash reads commands from anywhere"); err != nil {
 		return err
 	}
-	req.Argv = []string{"bash", "-l"}
+	req.Argv = []string{"bash", "-c", loginShell}
 	res, err := onTerminal(ctx, std, open, name, req, true)
 	if err != nil {
 		return err
