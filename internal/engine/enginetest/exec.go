@@ -52,7 +52,7 @@ func (e *Engine) Exec(ctx context.Context, id, _ string, argv []string) (engine.
 	if b.bare {
 		return e.play(argv), nil
 	}
-	if !slices.Equal(argv, []string{agentDir + "/agent", "attach"}) {
+	if attach := []string{agentDir + "/agent", "attach"}; !slices.Equal(argv, attach) && !slices.Equal(argv, append(attach, "--first")) {
 		return nil, failure(nil, "starting %q in container %s: this engine only attaches to agents", argv, short(id))
 	}
 	program, err := e.program(b)
