@@ -113,7 +113,7 @@ func (p *Provider) base(ctx context.Context, wanted string) (dockerimage.Inspect
 			Hint:   "scripts/build-base makes " + image.BaseTag + "; or choose a Debian image with --base", Err: engine.ErrNotFound,
 		}
 	}
-	if err := p.pull(ctx, ref); err != nil {
+	if err := p.pull(ctx, ref, func(Pulled) {}); err != nil {
 		return found, ref, err
 	}
 	found, err = p.engine.Image(ctx, ref)

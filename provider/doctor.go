@@ -37,6 +37,7 @@ type findings struct {
 	probeErr   error
 	boxes      []container.Summary
 	boxesErr   error
+	pulling    []string // sentences
 }
 
 // row is one check: whether there is enough to judge by, and the judgement.
@@ -81,6 +82,7 @@ var rows = []row{
 	{"disk limit", described, diskRow},
 	{"seccomp", described, seccompRow},
 	{"image", spoken, imageRow},
+	{"pull", func(f findings) bool { return len(f.pulling) > 0 }, pullRow},
 	{"agent", described, agentRow},
 	{"container", func(f findings) bool { return f.probe != nil || f.probeErr != nil }, containerRow},
 	{"memory limit", limitsKnown, memoryRow},
@@ -132,6 +134,7 @@ func (p *Provider) look(ctx context.Context) findings {
 		}
 		f.probe, f.probeErr = p.tryContainer(ctx, found.ID, tryQuota)
 	}
+	f.pulling = p.background.underway()
 	f.boxes, f.boxesErr = p.engine.List(ctx, labelName)
 	return f
 }

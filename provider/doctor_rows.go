@@ -121,6 +121,10 @@ func imageRow(f findings) verdict {
 	return ok(detail)
 }
 
+func pullRow(f findings) verdict {
+	return warn(strings.Join(f.pulling, "; "), "wait for it; docker pull shows each layer")
+}
+
 // architectures translates what kernels call themselves into Go's names.
 var architectures = map[string]string{"x86_64": "amd64", "aarch64": "arm64"}
 

@@ -9,10 +9,8 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
-	"github.com/docker/docker/pkg/jsonmessage"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
-	"github.com/hermes-dockerbox/dockerbox/image"
 	"github.com/hermes-dockerbox/dockerbox/internal/agentbin"
 	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
@@ -37,7 +35,7 @@ const maxPasswd = 1 << 20
 func (p *Provider) prepare(ctx context.Context, ref, wantUser string, targets []string) (preparedImage, error) {
 	found, err := p.engine.Image(ctx, ref)
 	if errors.Is(err, engine.ErrNotFound) {
-		if err = p.pull(ctx, ref); err == nil {
+		if err = p.fetch(ctx, ref); err == nil {
 			found, err = p.engine.Image(ctx, ref)
 		}
 	}
@@ -187,25 +185,4 @@ func (p *Provider) fill(ctx context.Context, helper string, agent []byte) error 
 	}
 	const executable = 0o755
 	return p.engine.WriteFile(ctx, helper, agentDir, "agent", executable, agent)
-}
-
-// localOnly reports whether ref is one of our own tags, which are built and never published under that name.
-func localOnly(ref string) bool { return strings.HasPrefix(ref, "dockerbox/") }
-
-func (p *Provider) pull(ctx context.Context, ref string) error {
-	if localOnly(ref) {
-		hint := "build it first, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
-		if ref == image.DefaultTag {
-			hint = "make image builds it, or choose another image (--image, in Hermes terminal.backends.dockerbox.image)"
-		}
-		return &contract.BackendError{Reason: "the image " + ref + " is not on this daemon", Hint: hint, Err: engine.ErrNotFound}
-	}
-	p.logf("pulling %s", ref)
-	return p.engine.Pull(ctx, ref, func(m jsonmessage.JSONMessage) {
-		step := Progress{Image: ref, ID: m.ID, Status: m.Status}
-		if m.Progress != nil {
-			step.Current, step.Total = m.Progress.Current, m.Progress.Total
-		}
-		p.progress(step)
-	})
 }

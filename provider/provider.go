@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,18 +83,15 @@ type Provider struct {
 	// orphanIdle is the constant of that name, but for tests.
 	orphanIdle time.Duration
 
+	background *backgroundPulls // nil: who needs an image waits for it
+	reporting  sync.Mutex       // held during progress
+
 	mu       sync.Mutex
 	prepared map[string]preparedImage // by image id, user and the directories asked about
 	about    *system.Info             // see describe; nil until asked
 }
 
 var _ contract.Provider = (*Provider)(nil)
-
-// Progress is one step of a pull. Current and Total are bytes, 0 when unknown; ID is the layer, empty for the whole image.
-type Progress struct {
-	Image, ID, Status string
-	Current, Total    int64
-}
 
 // Option replaces a collaborator.
 type Option func(*Provider)
@@ -103,7 +101,8 @@ func WithLogf(logf func(format string, args ...any)) Option {
 	return func(p *Provider) { p.logf = logf }
 }
 
-// WithProgress receives the progress of pulls, in order, from the goroutine that waits for the pull.
+// WithProgress receives the progress of pulls, of each in order and never two steps at a time. Without [WithBackgroundPull] it is called from
+// the goroutine that waits for the pull.
 func WithProgress(report func(Progress)) Option { return func(p *Provider) { p.progress = report } }
 
 // WithVersion is this program's version, for labels and the agent's log. Default "dev".
@@ -134,8 +133,11 @@ func New(ep Endpoint, options ...Option) (*Provider, error) {
 	return p, nil
 }
 
-// Close drops the provider's connections. Sandboxes and environments are not touched.
-func (p *Provider) Close() error { return p.engine.Close() }
+// Close drops the provider's connections and ends pulls in the background. Sandboxes and environments are not touched.
+func (p *Provider) Close() error {
+	p.background.close()
+	return p.engine.Close()
+}
 
 // Name implements [contract.Provider].
 func (p *Provider) Name() string { return Name }
@@ -146,11 +148,15 @@ func (p *Provider) DefaultCwd() string { return contract.HomeDirectory }
 // SupportsStreams implements [contract.Provider].
 func (p *Provider) SupportsStreams() bool { return true }
 
-// Probe implements [contract.Provider]: does the daemon answer, and is the default image there.
+// Probe implements [contract.Provider]: does the daemon answer, and is the default image there or another one on its way.
 func (p *Provider) Probe(ctx context.Context) contract.Health {
 	version, err := p.engine.Ping(ctx)
 	if err != nil {
 		return health(contract.Unavailable, err)
+	}
+	// Ready: commands are answered, by how far it is until they run. Hermes takes the tools from an agent whose backend is not.
+	if pulling := p.background.underway(); len(pulling) > 0 {
+		return contract.Health{Status: contract.Ready, Detail: fmt.Sprintf("the daemon answers; %s", strings.Join(pulling, "; "))}
 	}
 	switch _, err := p.engine.Image(ctx, image.DefaultTag); {
 	case errors.Is(err, engine.ErrNotFound):

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/hermes-dockerbox/dockerbox/provider"
 )
 
@@ -45,37 +43,6 @@ func TestAuthoritiesAreFoundWhereProgramsLook(t *testing.T) {
 				t.Errorf("error %v, want %q", err, test.problem)
 			}
 		})
-	}
-}
-
-func TestABuildIsToldStepByStep(t *testing.T) {
-	long := "RUN export DEBIAN_FRONTEND=noninteractive && apt-get update -qq && more"
-	steps := []provider.BuildProgress{
-		{Step: 1, Steps: 12, Instruction: "FROM base"}, {Step: 2, Steps: 12, Instruction: long},
-		{Step: 2, Steps: 12, Instruction: long, Output: "Setting up this thing " + strings.Repeat("x", 40)},
-	}
-	plain, drawn := new(bytes.Buffer), new(bytes.Buffer)
-	for w, bar := range map[*bytes.Buffer]*buildProgress{plain: newBuildProgress(plain), drawn: {w: drawn, width: 40}} {
-		for _, s := range steps {
-			bar.report(s)
-		}
-		bar.done()
-		bar.done()
-		if w.Len() == 0 {
-			t.Error("nothing was written")
-		}
-	}
-	want := "dockerbox: step 1 of 12: FROM base\n" +
-		"dockerbox: step 2 of 12: RUN export DEBIAN_FRONTEND=noninteractive && apt-get update…\n"
-	if diff := cmp.Diff(want, plain.String()); diff != "" {
-		t.Errorf("plain (-want +got):\n%s", diff)
-	}
-	want = "\r\x1b[Kstep 1 of 12: FROM base" +
-		"\r\x1b[Kstep 2 of 12: RUN export DEBIAN_FRONTE…" +
-		"\r\x1b[Kstep 2 of 12: Setting up this thing xx…" +
-		"\r\x1b[K"
-	if diff := cmp.Diff(want, drawn.String()); diff != "" {
-		t.Errorf("drawn (-want +got):\n%s", diff)
 	}
 }
 

@@ -63,34 +63,3 @@ func TestKilledLineEndsStreamedOutput(t *testing.T) {
 		}
 	}
 }
-
-// Where nobody can redraw, a pull is one line.
-func TestProgressInAFileIsOneLine(t *testing.T) {
-	var out bytes.Buffer
-	bar := newPullProgress(&out)
-	for _, p := range []provider.Progress{{Image: "i:1", Status: "Pulling"}, {Image: "i:1", ID: "a", Current: 1, Total: 2}, {Image: "i:1", ID: "a", Current: 2, Total: 2}} {
-		bar.report(p)
-	}
-	bar.done()
-	if got := out.String(); got != "dockerbox: pulling i:1\n" {
-		t.Fatalf("got %q", got)
-	}
-}
-
-// On a terminal the line is drawn anew, adds up all layers, and is gone at the end.
-func TestProgressOnATerminal(t *testing.T) {
-	var out bytes.Buffer
-	bar := newPullProgress(&out)
-	bar.redraw = true
-	for _, p := range []provider.Progress{
-		{Image: "i:1"}, {Image: "i:1", ID: "a", Current: 1e6, Total: 4e6}, {Image: "i:1", ID: "b", Current: 1e6, Total: 2e6}, {Image: "i:1", ID: "a", Status: "Pull complete"},
-	} {
-		bar.report(p)
-	}
-	bar.done()
-	const line = "\r\x1b[K"
-	want := line + "pulling i:1" + line + "pulling i:1: 1MB of 4MB" + line + "pulling i:1: 2MB of 6MB" + line + "pulling i:1: 5MB of 6MB" + line
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Fatal(diff)
-	}
-}

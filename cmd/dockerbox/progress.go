@@ -1,66 +1,79 @@
 package main
 
 import (
-	"fmt"
 	"io"
+	"os"
 
-	"github.com/docker/go-units"
 	"github.com/moby/term"
 
 	"github.com/hermes-dockerbox/dockerbox/provider"
 )
 
-// pullProgress shows how a pull goes: one line that is drawn again and again on a terminal, one line at the start elsewhere. Not safe
-// for concurrent use, as the provider reports from one goroutine.
-type pullProgress struct {
-	w      io.Writer
-	redraw bool
-	image  string
-	layers map[string]provider.Progress
-	drawn  bool
+// screen is where progress is drawn again and again. The zero value is none: a file, a pipe, a terminal that cannot.
+type screen struct {
+	there bool
+	fd    uintptr
 }
 
-func newPullProgress(w io.Writer) *pullProgress {
-	_, terminal := term.GetFdInfo(w)
-	return &pullProgress{w: w, redraw: terminal, layers: map[string]provider.Progress{}}
+// screenOf finds out what w is.
+func screenOf(w io.Writer) screen {
+	fd, terminal := term.GetFdInfo(w)
+	return screen{there: terminal && os.Getenv("TERM") != "dumb", fd: fd}
 }
+
+// size is how large it is now: people resize their terminals. What does not say is taken for a usual one.
+func (s screen) size() (columns, rows int) {
+	const usualColumns, usualRows = 80, 24
+	size, err := term.GetWinsize(s.fd)
+	if err != nil || size.Width == 0 || size.Height == 0 {
+		return usualColumns, usualRows
+	}
+	return int(size.Width), int(size.Height)
+}
+
+// pullView shows one pull. step takes what is said of it, end leaves the terminal's cursor on a line of its own.
+type pullView interface {
+	step(provider.Progress)
+	end()
+}
+
+// pullProgress shows how pulls go: on a terminal as docker does, in one line where that has no room, elsewhere in few lines. Not safe for
+// concurrent use, as the provider reports one step at a time.
+type pullProgress struct {
+	w    io.Writer
+	view pullView // nil: no pull is shown
+}
+
+func newPullProgress(w io.Writer) *pullProgress { return &pullProgress{w: w} }
 
 // report takes one step. What cannot be written to stderr is lost, as progress may be.
 func (b *pullProgress) report(p provider.Progress) {
-	if b.image != p.Image {
+	if b.view == nil || p.First {
 		b.done()
-		b.image = p.Image
-		clear(b.layers)
-		if !b.redraw {
-			note(b.w, "pulling "+p.Image)
-		}
+		b.view = newPullView(b.w, p.Image)
 	}
-	if !b.redraw {
-		return
+	b.view.step(p)
+	if p.Whole.Done {
+		b.done()
 	}
-	if p.ID != "" {
-		// The last size known stays: "Pull complete" comes without one.
-		if old, ok := b.layers[p.ID]; ok && p.Total == 0 {
-			p.Current, p.Total = old.Total, old.Total
-		}
-		b.layers[p.ID] = p
-	}
-	var current, total int64
-	for _, l := range b.layers {
-		current, total = current+l.Current, total+l.Total
-	}
-	line := "pulling " + b.image
-	if total > 0 {
-		line = fmt.Sprintf("%s: %s of %s", line, units.HumanSize(float64(current)), units.HumanSize(float64(total)))
-	}
-	_, _ = fmt.Fprintf(b.w, "\r\x1b[K%s", oneLine(line))
-	b.drawn = true
 }
 
-// done leaves the terminal's cursor on a line of its own.
+// done ends what is shown.
 func (b *pullProgress) done() {
-	if b.drawn {
-		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
-		b.drawn = false
+	if b.view != nil {
+		b.view.end()
+		b.view = nil
 	}
+}
+
+func newPullView(w io.Writer, image string) pullView {
+	const narrow = 50 // a layer's line would be broken, and then no cursor finds back
+	s := screenOf(w)
+	if !s.there {
+		return newPlainPull(w, image)
+	}
+	if columns, _ := s.size(); columns < narrow {
+		return &linePull{w: w, screen: s, image: image}
+	}
+	return newLayerPull(w, s, image)
 }

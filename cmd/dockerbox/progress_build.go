@@ -4,53 +4,65 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/moby/term"
+	"github.com/docker/docker/pkg/jsonmessage"
 
 	"github.com/hermes-dockerbox/dockerbox/provider"
 )
 
-// buildProgress shows how a build goes: on a terminal one line that is drawn again with whatever the step prints, elsewhere one line for
-// each step. Not safe for concurrent use, as the provider reports from one goroutine.
+// buildProgress shows how a build goes: on a terminal a line for each step, that of the last one with whatever the step prints, elsewhere one
+// line for each step. Not safe for concurrent use, as the provider reports from one goroutine.
 type buildProgress struct {
-	w     io.Writer
-	width int // of the terminal; 0: there is none
-	drawn bool
+	w       io.Writer
+	screen  screen
+	drawing *drawing               // nil: nothing is drawn
+	at      provider.BuildProgress // the step that was drawn last
 }
 
-func newBuildProgress(w io.Writer) *buildProgress {
-	b := &buildProgress{w: w}
-	if fd, terminal := term.GetFdInfo(w); terminal {
-		const usual = 80
-		b.width = usual
-		if size, err := term.GetWinsize(fd); err == nil && size.Width > 0 {
-			b.width = int(size.Width)
-		}
-	}
-	return b
-}
+func newBuildProgress(w io.Writer) *buildProgress { return &buildProgress{w: w, screen: screenOf(w)} }
 
 // report takes one step. What cannot be written to stderr is lost, as progress may be.
 func (b *buildProgress) report(p provider.BuildProgress) {
 	const mostText = 60
-	step := fmt.Sprintf("step %d of %d: ", p.Step, p.Steps)
-	switch {
-	case b.width > 0:
-		text := p.Output
-		if text == "" {
-			text = p.Instruction
+	if !b.screen.there {
+		if p.Output == "" {
+			note(b.w, fmt.Sprintf("step %d of %d: %s", p.Step, p.Steps, abridge(p.Instruction, mostText)))
 		}
-		_, _ = fmt.Fprintf(b.w, "\r\x1b[K%s", abridge(step+text, b.width-1))
-		b.drawn = true
-	case p.Output == "":
-		note(b.w, step+abridge(p.Instruction, mostText))
+		return
 	}
+	if b.drawing == nil {
+		b.drawing = newDrawing(b.w, b.screen)
+	}
+	if p.Step != b.at.Step {
+		b.settle()
+	}
+	b.at = p
+	text := p.Output
+	if text == "" {
+		text = p.Instruction
+	}
+	b.draw(text)
+}
+
+// settle gives the step that was drawn last its own words back.
+func (b *buildProgress) settle() {
+	if b.at.Output != "" {
+		b.draw(b.at.Instruction)
+	}
+}
+
+func (b *buildProgress) draw(text string) {
+	const between = 4 // what is drawn between the two and at the end, and a column that stays free
+	columns, _ := b.screen.size()
+	id := fmt.Sprintf("step %d of %d", b.at.Step, b.at.Steps)
+	b.drawing.show(jsonmessage.JSONMessage{ID: id, Status: abridge(oneLine(text), columns-len(id)-between), Progress: &jsonmessage.JSONProgress{}})
 }
 
 // done leaves the terminal's cursor on a line of its own.
 func (b *buildProgress) done() {
-	if b.drawn {
-		_, _ = fmt.Fprint(b.w, "\r\x1b[K")
-		b.drawn = false
+	if b.drawing != nil {
+		b.settle()
+		b.drawing.end()
+		b.drawing = nil
 	}
 }
 

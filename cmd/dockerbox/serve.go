@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/moby/term"
 	"github.com/spf13/cobra"
@@ -19,7 +20,8 @@ func newServe(std streams, open opener) *cobra.Command {
 		Short: "Speak the JSON-RPC of the Hermes plugin on standard input and output",
 		Long: `Serve sandboxes to another program over standard input and output: JSON-RPC 2.0,
 one message a line, as docs/protocol.md describes. The end of standard input ends it;
-commands that still run are killed, persistent sandboxes keep running.`,
+commands that still run are killed, persistent sandboxes keep running. An image
+that is missing is pulled in the background, and who needs it is told how far it is.`,
 		Args:        noArgs,
 		Annotations: map[string]string{exitCodes: exitPlain},
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -42,14 +44,12 @@ func runServe(ctx context.Context, std streams, open opener) error {
 	}
 	v, _ := buildVersion()
 	server := &rpc.Server{Version: v}
-	pulling := ""
 	p, err := open(
 		provider.WithLogf(func(format string, args ...any) { note(std.err, fmt.Sprintf(format, args...)) }),
+		provider.WithBackgroundPull(pullPatience),
 		provider.WithProgress(func(step provider.Progress) {
-			// A host shows nothing while it waits for a sandbox, so its log should.
-			if step.Image != pulling {
-				pulling = step.Image
-				server.Warn("pulling image " + step.Image)
+			if text, ok := pullWarning(step); ok { // a host shows nothing while it has no sandbox, so its log should
+				server.Warn(text)
 			}
 		}),
 	)
@@ -58,4 +58,20 @@ func runServe(ctx context.Context, std streams, open opener) error {
 	}
 	server.Provider = p
 	return errors.Join(server.Serve(ctx, std.in, std.out), p.Close())
+}
+
+// pullPatience is how long whoever asks for a sandbox waits for its image: as long as nobody wonders, so that a small one just works, and an
+// agent that asks again and again does so at this pace.
+const pullPatience = 5 * time.Second
+
+// pullWarning is the sentence for the log of whoever is served: at the beginning and at the end of a pull.
+func pullWarning(step provider.Progress) (text string, ok bool) {
+	switch {
+	case step.First:
+		return "pulling image " + step.Image, true
+	case step.Whole.Done:
+		return "image " + step.Image + " is there", true
+	default:
+		return "", false
+	}
 }

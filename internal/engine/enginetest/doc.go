@@ -5,5 +5,5 @@
 // files; only the home is the container's own. There are no limits, no networks and no capabilities.
 //
 // [Engine.Fail], [Engine.Before], [Engine.Down], [Engine.Pause], [Engine.Stop], [Engine.Vanish] and [Engine.CutAfter] make happen what a
-// daemon does on a bad day. The engine runs on Linux only.
+// daemon does on a bad day; [Engine.Serve] is the registry that images are pulled from, as slow and as broken as a test wants it. The engine runs on Linux only.
 package enginetest

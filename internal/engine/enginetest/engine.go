@@ -38,6 +38,7 @@ type Engine struct {
 	info       system.Info
 	version    types.Version
 	programs   func(argv []string) string
+	registry   Registry
 	warnings   []string
 	uses       func(name string) container.StatsResponse
 }

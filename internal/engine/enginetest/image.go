@@ -12,7 +12,6 @@ import (
 	"time"
 
 	dockerimage "github.com/docker/docker/api/types/image"
-	"github.com/docker/docker/pkg/jsonmessage"
 )
 
 // image is what containers are made of: an account with a home. Each image has a home of its own, because the path is the machine's: what
@@ -122,19 +121,4 @@ func (e *Engine) Image(ctx context.Context, ref string) (dockerimage.InspectResp
 		return found, err
 	}
 	return found, json.Unmarshal(text, &found)
-}
-
-// Pull implements the provider's engine: there is no registry, so nothing can be pulled unless a Before hook adds the image.
-func (e *Engine) Pull(ctx context.Context, ref string, report func(jsonmessage.JSONMessage)) error {
-	if err := e.enter(ctx, OpPull); err != nil {
-		return err
-	}
-	e.mu.Lock()
-	_, ok := e.image(ref)
-	e.mu.Unlock()
-	if !ok {
-		return notFound("the image %s is not on this daemon and cannot be pulled: its registry has no such image or tag", ref)
-	}
-	report(jsonmessage.JSONMessage{Status: "Pull complete", Progress: &jsonmessage.JSONProgress{Current: 1, Total: 1}})
-	return nil
 }
