@@ -43,7 +43,7 @@ func Settings() []Setting {
 		{"", "boolean", "", "true", "terminal.docker_persist_across_processes", "TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES", "", false, first, "false removes the sandbox, not its home, when Hermes ends"},
 		{"", "string", "", "", "terminal.docker_shared_container_key", "TERMINAL_DOCKER_SHARED_CONTAINER_KEY", "", false, first, "profiles with the same key share one sandbox"},
 		{"", "boolean", "", "true", "terminal.docker_orphan_reaper", "TERMINAL_DOCKER_ORPHAN_REAPER", "", false, first, "at start, remove sandboxes of this profile that ended more than 10 minutes ago and that nobody can come back to"},
-		{"", "boolean", "", "false", "terminal.docker_snap_compat", "TERMINAL_DOCKER_SNAP_COMPAT", "", false, first, "for Docker from a snap, whose AppArmor profile breaks --init and no-new-privileges; dockerbox uses neither, so it changes nothing"},
+		{"", "boolean", "", "false", "terminal.docker_snap_compat", "TERMINAL_DOCKER_SNAP_COMPAT", "", false, first, "for Docker from a snap, whose AppArmor profile breaks --init and no-new-privileges; a standard sandbox uses neither, so it changes nothing; a hardened one needs the second"},
 		{"name", "string", "", "default", "terminal.backends.dockerbox.sandbox", "", "NAME", false, first, "the sandbox to use, as dockerbox ps shows it"},
 		{"", "string", "", "found on PATH", "terminal.backends.dockerbox.binary", "", "", false, first, "absolute path of the dockerbox executable"},
 		{"", "string", "", "as the docker CLI", "terminal.backends.dockerbox.host", "DOCKER_HOST", "--host", false, first, "URL of the daemon"},
