@@ -118,7 +118,7 @@ func terminalKeys(ctx context.Context, b *box) error {
 // typing is look with keys that are pressed when the script is up.
 func (b *box) typing(ctx context.Context, keys, script, wanted string, code int) error {
 	in, press := io.Pipe()
-	defer in.Close()
+	defer func() { _ = in.Close() }() // it has no error
 	return b.look(ctx, contract.Request{Stdin: in, Timeout: prompt}, script, wanted, code, func() {
 		go func() { _, _ = press.Write([]byte(keys)) }() // what does not arrive is missing on the screen; closing in ends it
 	})
