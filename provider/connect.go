@@ -45,12 +45,19 @@ func (p *Provider) connect(ctx context.Context, b box, cwd string) (contract.Env
 	// A revival is no request to change anything: somebody may have changed the sandbox since.
 	revived := b.config
 	revived.Given, revived.Recreate, revived.Adapt = []string{}, false, false
+	return p.connectOr(ctx, b, cwd, func(ctx context.Context) (box, error) {
+		p.logf("sandbox %s is not running any more: starting it again", b.id)
+		return p.ensure(ctx, revived)
+	})
+}
+
+// connectOr is connect with a way to go on when the box is not running any more.
+func (p *Provider) connectOr(ctx context.Context, b box, cwd string, revive func(context.Context) (box, error)) (contract.Environment, error) {
 	env, err := environment.Connect(ctx, environment.Options{
 		Container: b.container(p), Info: b.info(), Account: b.record.User, Home: b.record.Home, Cwd: cwd, Version: p.version,
 		Prefix: func(id string) environment.Prefix { return p.prefix(id, b.id) },
 		Revive: func(ctx context.Context) (environment.Container, contract.Info, error) {
-			p.logf("sandbox %s is not running any more: starting it again", b.id)
-			again, err := p.ensure(ctx, revived)
+			again, err := revive(ctx)
 			return again.container(p), again.info(), err
 		},
 		Release: func(ctx context.Context, remove bool) error { return p.release(ctx, b, remove) },
