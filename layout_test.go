@@ -39,9 +39,11 @@ var layers = map[string]layer{
 	"internal/wire":     {level: 0, foreign: []string{}},
 	"internal/agentbin": {level: 0, foreign: []string{}},
 	"internal/rfb":      {level: 0, foreign: []string{}},
+	"internal/archive":  {level: 0, foreign: []string{"golang.org/x/sys/unix"}},
 	"internal/engine":   {level: 1, own: []string{"contract"}},
-	"internal/agent":    {level: 1, own: []string{"internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
+	"internal/agent":    {level: 1, own: []string{"internal/archive", "internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
 	"internal/rpc":      {level: 1, own: []string{"contract", "internal/wire"}, foreign: []string{"github.com/docker/go-units"}},
+	"transfer":          {level: 1, own: []string{"contract", "internal/archive", "internal/wire"}, foreign: []string{}},
 	"conformance":       {level: 1, own: []string{"contract"}, foreign: []string{}},
 	// What plays an engine in tests stands beside what uses one.
 	"internal/engine/enginetest": {level: 2, own: []string{"contract", "internal/wire", "internal/engine"}},
@@ -50,7 +52,7 @@ var layers = map[string]layer{
 	"provider":                   {level: 3, own: []string{"contract", "image", "internal/agentbin", "internal/wire", "internal/engine", "environment"}},
 	"desktop":                    {level: 3, own: []string{"contract", "internal/rfb", "environment"}, foreign: []string{}},
 	"image/verify":               {level: 4, own: []string{"contract", "desktop", "provider"}, foreign: []string{"github.com/opencontainers/image-spec"}},
-	"cmd/dockerbox":              {level: 5, own: []string{"contract", "desktop", "image/verify", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider"}},
+	"cmd/dockerbox":              {level: 5, own: []string{"contract", "desktop", "image/verify", "conformance", "image", "plugin", "internal/wire", "internal/rpc", "provider", "transfer"}},
 	"integration":                {level: 6},
 	"integration/bench":          {level: 6, own: []string{"contract", "desktop", "image", "internal/agentbin", "internal/engine", "provider"}},
 }

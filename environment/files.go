@@ -7,10 +7,11 @@ import (
 	"strconv"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
 // AgentPath is where every sandbox has the agent, on a read-only mount.
-const AgentPath = "/.dockerbox/agent"
+const AgentPath = wire.AgentPath
 
 // FetchFile implements [contract.Environment]. The agent's own program reads the file as the sandbox's account, so it sees what that
 // account sees: tmpfs, mounts and permissions included, and needs no cat in the image.

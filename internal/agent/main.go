@@ -24,6 +24,9 @@ const usage = `dockerbox-agent runs inside a sandbox and is started by dockerbox
   attach [--user USER | --first]
                          connect stdin and stdout to the resident agent of this account, or to that of the first process
   fetch PATH MAX         copy a regular file of at most MAX bytes (0: any size) to stdout
+  pack [-r] [--tar] PATH write a file, with -r a tree, to stdout as an archive
+  unpack [--name NAME] [--tar] [--parents] DEST
+                         make files of the archive on stdin
   realpath PATH          print PATH without links; its last part need not exist
   dial unix PATH | dial tcp 127.0.0.1:PORT
                          join stdin and stdout to a socket that something in the sandbox listens on
@@ -69,6 +72,10 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return idle()
 	case verb == "fetch" && len(rest) == 2:
 		return fetch(rest[0], rest[1], stdout, stderr)
+	case verb == "pack":
+		return pack(rest, stdout, stderr)
+	case verb == "unpack":
+		return unpack(rest, standardInput, stderr)
 	case verb == "realpath" && len(rest) == 1:
 		return printRealpath(rest[0], stdout, stderr)
 	case verb == "dial" && len(rest) == 2:

@@ -1,0 +1,477 @@
+package archive
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// PackOptions say what is packed and who hears of it.
+type PackOptions struct {
+	// Tree allows a directory as the source.
+	Tree bool
+	// Plain makes an archive for other programs: names begin with Name, holes are zeros.
+	Plain bool
+	// Name is the first part of the names of a plain archive; "" or "." for none.
+	Name string
+	// Progress is told now and then how much was packed, from the calling goroutine. It may be nil.
+	Progress func(Totals)
+	// Warn is told of what was left out, in a sentence. It may be nil.
+	Warn func(string)
+}
+
+// Pack writes source, a path of this machine, to w. A link is packed as a link unless a slash follows it. What cannot be read is complained
+// about to Warn and left out, and leads to a Fault of kind Partial at the end; so does nothing else. What is no file, directory, link or
+// named pipe is warned about and left out. It reads files and writes to w; errors are [*Fault].
+func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
+	p := &packer{w: tar.NewWriter(w), options: o, linked: map[fileID]string{}, display: source}
+	if p.options.Warn == nil {
+		p.options.Warn = func(string) {}
+	}
+	p.prefix = root
+	if o.Plain {
+		p.prefix = cmp.Or(o.Name, root)
+	}
+	err := p.source(source)
+	if err == nil {
+		err = p.w.Close()
+	}
+	p.report(true)
+	if err != nil {
+		return p.totals, faultOf("", err)
+	}
+	if p.failed != nil {
+		return p.totals, p.failed
+	}
+	return p.totals, nil
+}
+
+type packer struct {
+	w       *tar.Writer
+	options PackOptions
+	prefix  string
+	display string // the source, for messages
+	linked  map[fileID]string
+	totals  Totals
+	shown   time.Time
+	failed  *Fault // the first of what was left out although it should not have been
+	buffer  []byte
+}
+
+func (p *packer) source(source string) error {
+	// A slash behind a link asks for what it points to, as for any other program.
+	stat := os.Lstat
+	if Folder(source) {
+		stat = os.Stat
+	}
+	info, err := stat(source)
+	if err != nil {
+		return faultOf(source, err)
+	}
+	if !info.IsDir() {
+		if Folder(source) {
+			return &Fault{Kind: Mismatch, Path: source, Problem: "is not a directory"}
+		}
+		return p.single(source, info)
+	}
+	if !p.options.Tree {
+		return &Fault{Kind: Directory, Path: source, Problem: "is a directory"}
+	}
+	top, err := os.OpenRoot(source)
+	if err != nil {
+		return faultOf(source, err)
+	}
+	all, err := newFolders(top)
+	if err != nil {
+		return faultOf(source, err)
+	}
+	defer all.close()
+	return p.walk(all, info)
+}
+
+// Folder reports whether a path is written as a directory's.
+func Folder(path string) bool {
+	path = filepath.ToSlash(path)
+	return strings.HasSuffix(path, "/") || strings.HasSuffix(path, "/.") || path == "." || path == ".." || strings.HasSuffix(path, "/..")
+}
+
+// single packs a source that is no directory.
+func (p *packer) single(source string, info fs.FileInfo) error {
+	e := entry{info: info, rel: root, open: func() (*os.File, error) { return os.OpenFile(source, os.O_RDONLY|quiet, 0) }}
+	if info.Mode().Type() == fs.ModeSymlink {
+		var err error
+		if e.link, err = os.Readlink(source); err != nil {
+			return faultOf(source, err)
+		}
+	}
+	if why := unsupported(info.Mode()); why != "" {
+		return &Fault{Kind: Mismatch, Path: source, Problem: why + " and cannot be copied"}
+	}
+	return p.add(e)
+}
+
+// unsupported is why a kind of file is not copied, "" if it is.
+func unsupported(mode fs.FileMode) string {
+	switch mode.Type() {
+	case 0, fs.ModeDir, fs.ModeSymlink, fs.ModeNamedPipe:
+		return ""
+	case fs.ModeSocket:
+		return "is a socket"
+	case fs.ModeDevice, fs.ModeDevice | fs.ModeCharDevice:
+		return "is a device"
+	default:
+		return "is no file of a known kind"
+	}
+}
+
+// entry is a file on its way into the stream.
+type entry struct {
+	info fs.FileInfo
+	rel  string // below the source
+	link string // of a link
+	open func() (*os.File, error)
+}
+
+// waiting is a directory whose turn comes.
+type waiting struct {
+	rel  string
+	info fs.FileInfo
+}
+
+// walk packs the directory and all below it, each directory right before what is in it, for readers that give it its time as soon as something
+// else comes. The one looked at last comes next, so that what [folders] keeps open is what is near.
+func (p *packer) walk(all *folders, top fs.FileInfo) error {
+	turns := []waiting{{root, top}}
+	for len(turns) > 0 {
+		next := turns[len(turns)-1]
+		turns = turns[:len(turns)-1]
+		if err := p.directory(all, next.rel, next.info); err != nil {
+			return err
+		}
+		below, err := p.contents(all, next.rel)
+		if err != nil {
+			return err
+		}
+		slices.Reverse(below)
+		turns = append(turns, below...)
+	}
+	return nil
+}
+
+// contents packs what is in a directory but the directories, which it returns.
+func (p *packer) contents(all *folders, name string) (below []waiting, err error) {
+	f, err := all.get(name)
+	if err != nil {
+		p.leaveOut(name, err)
+		return nil, nil
+	}
+	defer all.release(f)
+	names, err := f.names()
+	if err != nil {
+		p.leaveOut(name, err)
+	}
+	slices.Sort(names)
+	for _, base := range names {
+		rel := base
+		if name != root {
+			rel = name + "/" + base
+		}
+		info, err := f.Lstat(base)
+		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile
+			continue
+		}
+		if err != nil {
+			p.leaveOut(rel, err)
+			continue
+		}
+		if info.IsDir() {
+			below = append(below, waiting{rel, info})
+			continue
+		}
+		if err := p.file(f, base, rel, info); err != nil {
+			return nil, err
+		}
+	}
+	return below, nil
+}
+
+func (p *packer) file(f *folder, base, rel string, info fs.FileInfo) error {
+	if why := unsupported(info.Mode()); why != "" {
+		p.options.Warn(Shown(p.shownName(rel)) + " " + why + ", left out")
+		return nil
+	}
+	e := entry{info: info, rel: rel, open: func() (*os.File, error) { return f.OpenFile(base, os.O_RDONLY|quiet, 0) }}
+	if info.Mode().Type() == fs.ModeSymlink {
+		var err error
+		if e.link, err = f.Readlink(base); err != nil {
+			p.leaveOut(rel, err)
+			return nil
+		}
+	}
+	return p.add(e)
+}
+
+// leaveOut complains about what cannot be read, and goes on.
+func (p *packer) leaveOut(rel string, err error) {
+	f := faultOf(p.shownName(rel), err)
+	p.options.Warn(f.Error() + ", left out")
+	if p.failed == nil {
+		p.failed = &Fault{Kind: Partial, Path: f.Path, Problem: f.Problem + ", left out", Err: err}
+	}
+}
+
+func (p *packer) shownName(rel string) string {
+	if rel == root {
+		return p.display
+	}
+	return filepath.ToSlash(filepath.Clean(p.display)) + "/" + rel
+}
+
+// named is a path below the source as the stream has it.
+func (p *packer) named(rel string) string {
+	switch {
+	case rel == root:
+		return p.prefix
+	case p.prefix == root:
+		return rel
+	default:
+		return p.prefix + "/" + rel
+	}
+}
+
+func (p *packer) header(rel string, info fs.FileInfo) *tar.Header {
+	uid, gid := owner(info)
+	return &tar.Header{
+		Typeflag: tar.TypeReg, Name: p.named(rel), Mode: modeBits(info.Mode()), ModTime: info.ModTime(), Uid: uid, Gid: gid, Format: tar.FormatPAX,
+	}
+}
+
+// modeBits is a mode as archives have it.
+func modeBits(mode fs.FileMode) int64 {
+	bits := int64(mode.Perm())
+	for _, special := range specials {
+		if mode&special.mode != 0 {
+			bits |= special.bit
+		}
+	}
+	return bits
+}
+
+var specials = []struct {
+	mode fs.FileMode
+	bit  int64
+}{{fs.ModeSetuid, 0o4000}, {fs.ModeSetgid, 0o2000}, {fs.ModeSticky, 0o1000}}
+
+func (p *packer) directory(all *folders, rel string, info fs.FileInfo) error {
+	h := p.header(rel, info)
+	h.Typeflag = tar.TypeDir
+	h.Name += "/"
+	if f, err := all.get(rel); err == nil { // else contents complains
+		h.PAXRecords = f.attributes()
+		all.release(f)
+	}
+	return p.write(h)
+}
+
+// add packs one thing that is no directory.
+func (p *packer) add(e entry) error {
+	h := p.header(e.rel, e.info)
+	id, several := identity(e.info)
+	switch e.info.Mode().Type() {
+	case fs.ModeSymlink:
+		h.Typeflag, h.Linkname = tar.TypeSymlink, e.link
+	case fs.ModeNamedPipe:
+		h.Typeflag = tar.TypeFifo
+	default:
+		if first, packed := p.linked[id]; several && packed {
+			h.Typeflag, h.Linkname = tar.TypeLink, first
+			break
+		}
+		packed, err := p.regular(h, e)
+		if err != nil || !packed {
+			return err
+		}
+		if several {
+			p.linked[id] = h.Name
+		}
+		p.totals.Files++
+		p.report(false)
+		return nil
+	}
+	if err := p.write(h); err != nil {
+		return err
+	}
+	p.totals.Files++
+	p.report(false)
+	return nil
+}
+
+// write writes a header. A name that no archive can hold leaves its file out.
+func (p *packer) write(h *tar.Header) error {
+	if len(h.Name) > maxName {
+		p.leaveOut(h.Name[:64]+"…", errors.New("the path is too long"))
+		return nil
+	}
+	return p.w.WriteHeader(h)
+}
+
+// regular packs a file's content. packed is false of one that was left out.
+func (p *packer) regular(h *tar.Header, e entry) (packed bool, err error) {
+	file, err := e.open()
+	if err != nil {
+		p.leaveOut(e.rel, err)
+		return false, nil
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		p.leaveOut(e.rel, cmp.Or(err, errors.New("is not the file it was a moment ago")))
+		return false, nil
+	}
+	h.Size, h.ModTime, h.Mode = info.Size(), info.ModTime(), modeBits(info.Mode())
+	h.PAXRecords = attributes(file)
+	if h.Size > 0 && !p.options.Plain {
+		data, sparse, err := pieces(file, info)
+		if err != nil {
+			p.leaveOut(e.rel, err)
+			return false, nil
+		}
+		if sparse {
+			return true, p.sparse(h, e, file, data)
+		}
+	}
+	return p.content(h, e, file)
+}
+
+// packBuffer is how much of a file is read at once, in bytes. A file that fits is read before its header is written, so that one that
+// changes meanwhile has the right one all the same.
+const packBuffer = 256 << 10
+
+func (p *packer) content(h *tar.Header, e entry, file *os.File) (bool, error) {
+	if p.buffer == nil {
+		p.buffer = make([]byte, packBuffer)
+	}
+	if h.Size < packBuffer {
+		n, err := readAll(file, p.buffer)
+		if err != nil {
+			p.leaveOut(e.rel, err)
+			return false, nil
+		}
+		if n < packBuffer {
+			h.Size = int64(n)
+			if err := p.write(h); err != nil {
+				return false, err
+			}
+			_, err := p.w.Write(p.buffer[:n])
+			p.totals.Bytes += int64(n)
+			return true, err
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil { // it is larger than it said, as files of /proc are
+			return false, faultOf(p.shownName(e.rel), err)
+		}
+		return p.growing(h, e, file)
+	}
+	if err := p.write(h); err != nil {
+		return false, err
+	}
+	return true, p.copy(e, file, h.Size)
+}
+
+// growing packs a file that does not say its size: all of it is read first, up to a bound.
+func (p *packer) growing(h *tar.Header, e entry, file *os.File) (bool, error) {
+	const most = 64 << 20
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	if err == nil && len(data) > most {
+		err = errors.New("it grows while it is read")
+	}
+	if err != nil {
+		p.leaveOut(e.rel, err)
+		return false, nil
+	}
+	h.Size = int64(len(data))
+	if err := p.write(h); err != nil {
+		return false, err
+	}
+	_, err = io.Copy(p.w, bytes.NewReader(data))
+	p.totals.Bytes += h.Size
+	return true, err
+}
+
+// sparse packs the pieces of a file that have data.
+func (p *packer) sparse(h *tar.Header, e entry, file *os.File, data []piece) error {
+	if h.PAXRecords == nil {
+		h.PAXRecords = map[string]string{}
+	}
+	h.PAXRecords[holesRecord] = encodePieces(h.Size, data)
+	h.Size = total(data)
+	if err := p.write(h); err != nil {
+		return err
+	}
+	for _, d := range data {
+		if _, err := file.Seek(d.at, io.SeekStart); err != nil {
+			return faultOf(p.shownName(e.rel), err)
+		}
+		if err := p.copy(e, file, d.size); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copy packs the next n bytes. The header said that there are so many: a file that lost some ends the copy, for no reader could tell.
+func (p *packer) copy(e entry, file *os.File, n int64) error {
+	if p.buffer == nil {
+		p.buffer = make([]byte, packBuffer)
+	}
+	for n > 0 {
+		got, err := file.Read(p.buffer[:min(n, packBuffer)])
+		if got > 0 {
+			if _, err := p.w.Write(p.buffer[:got]); err != nil {
+				return err
+			}
+			n -= int64(got)
+			p.totals.Bytes += int64(got)
+			p.report(false)
+		}
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it became shorter while it was read")
+		}
+		if err != nil && n > 0 {
+			return faultOf(p.shownName(e.rel), err)
+		}
+	}
+	return nil
+}
+
+func (p *packer) report(last bool) {
+	if p.options.Progress == nil {
+		return
+	}
+	if now := time.Now(); last || now.Sub(p.shown) >= progressEvery {
+		p.shown = now
+		p.options.Progress(p.totals)
+	}
+}
+
+// readAll fills as much of b as the file has.
+func readAll(file io.Reader, b []byte) (n int, err error) {
+	for n < len(b) {
+		got, err := file.Read(b[n:])
+		n += got
+		if errors.Is(err, io.EOF) {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
