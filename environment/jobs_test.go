@@ -84,3 +84,27 @@ func TestJobsAreNeverNegative(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
+
+func TestGauge(t *testing.T) {
+	want := wire.Usage{CPUNanos: 1, Memory: 2}
+	for _, tc := range []struct {
+		answer wire.Answer
+		want   *wire.Usage
+	}{{wire.Answer{Usage: &want}, &want}, {wire.Answer{Error: `unknown question "usage"`}, nil}} {
+		b := answering(t, wire.OpUsage, 0, tc.answer)
+		g, err := OpenGauge(t.Context(), b, "1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := g.Read(t.Context())
+		g.Close()
+		b.playing.Wait()
+		if tc.want == nil {
+			if e := backend(t, err); !errors.Is(err, ErrCannotTell) || !strings.Contains(e.Reason, "unknown question") {
+				t.Errorf("%v", err)
+			}
+		} else if err != nil || got != *tc.want {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+}

@@ -35,7 +35,9 @@ func (b box) info() contract.Info {
 	}
 }
 
-func (b box) container(p *Provider) environment.Container { return p.reach(b.containerID, b.record.Security) }
+func (b box) container(p *Provider) environment.Container {
+	return p.reach(b.containerID, b.record.Security)
+}
 
 // reach is the container of that id, whose agent is to be found as its security says.
 func (p *Provider) reach(id, security string) environment.Container {

@@ -142,13 +142,14 @@ func TestMeter(t *testing.T) {
 		}
 	})
 	m := w.p.Meter(true)
+	defer m.Close()
 	for _, want := range []int{2, 3} { // looks: the first reading takes two
 		list, err := m.Read(t.Context())
 		if err != nil || len(list) != 1 || looks != want {
 			t.Fatalf("%+v, %v after %d looks, want %d", list, err, looks, want)
 		}
 		u := list[0]
-		if u.ID != id || u.Cores != 1.5 || u.CPULimit != 2 || u.Memory != 60 || u.MemoryLimit != 256<<20 || u.PIDs != 7 || u.PIDsLimit != 2048 ||
+		if u.ID != id || !u.Measured || u.Cores != 1.5 || u.CPULimit != 2 || u.Memory != 60 || u.MemoryLimit != 256<<20 || u.PIDs != 7 || u.PIDsLimit != 2048 ||
 			u.Received != 11 || u.Sent != 22 || u.Read != 5 || u.Written != 6 || u.Up <= 0 || u.Up > time.Hour {
 			t.Errorf("%+v", u)
 		}
@@ -183,9 +184,36 @@ func TestMeter(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := w.p.Meter(true, "busy").Read(t.Context())
-	if err != nil || len(list) != 1 || list[0].State != "paused" || list[0].More.Idle != nil {
+	if err != nil || len(list) != 1 || list[0].State != "paused" || !list[0].Measured || list[0].More.Idle != nil {
 		t.Errorf("of a paused one: %+v, %v", list, err)
 	}
+	// A daemon that sees nothing: the agents are asked, over one connection each, and a paused one does not answer.
+	w.engine.Uses(func(string) container.StatsResponse { return container.StatsResponse{} })
+	w.stay("another", "true", nil)
+	m = w.p.Meter(false)
+	defer m.Close()
+	stats, execs := w.engine.Calls(enginetest.OpStats), w.engine.Calls(enginetest.OpExec)
+	for range 2 {
+		list, err := m.Read(t.Context())
+		if err != nil || len(list) != 2 || !list[0].Measured || list[1].Measured || list[1].Up <= 0 {
+			t.Errorf("%+v, %v", list, err)
+		}
+	}
+	if w.engine.Calls(enginetest.OpStats) != stats+1 || w.engine.Calls(enginetest.OpExec) != execs+1 {
+		t.Errorf("the daemon was asked %d times, the agent connected to %d times; want each once", w.engine.Calls(enginetest.OpStats)-stats, w.engine.Calls(enginetest.OpExec)-execs)
+	}
+	w.engine.HangUp(list[0].ID)
+	for _, s := range []string{"another", "busy"} { // whose connections break, and come back
+		if d, err := w.p.Inspect(t.Context(), s); err == nil {
+			w.engine.HangUp(d.ID)
+		}
+	}
+	for _, want := range []bool{false, true} {
+		if list, err := m.Read(t.Context()); err != nil || len(list) != 2 || list[0].Measured != want {
+			t.Errorf("%+v, %v; want it measured: %v", list, err, want)
+		}
+	}
+	w.engine.Uses(nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	w.engine.Before(enginetest.OpStats, cancel)
 	if _, err := w.p.Meter(false).Read(ctx); err == nil {

@@ -2,11 +2,14 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/image"
+	"github.com/hermes-dockerbox/dockerbox/internal/engine"
 )
 
 // PruneOptions say what may go.
@@ -54,14 +57,18 @@ type Pruned struct {
 func (p *Provider) Prune(ctx context.Context, o PruneOptions) (Pruned, error) {
 	s := sweep{Provider: p, profile: o.Profile, dry: o.DryRun, measure: true, limit: func(record) (time.Duration, bool) { return o.Idle, true }}
 	homes := []Leftover{}
-	if o.Homes { // before any of them loses its sandbox
-		homes = s.orphanedHomes(ctx, o.Idle)
-	}
-	s.sandboxes(ctx)
-	s.helpers(ctx)
-	s.homes(ctx, homes)
-	s.agents(ctx)
-	s.images(ctx, o.Idle)
+	s.steps(ctx,
+		func() {
+			if o.Homes { // before any of them loses its sandbox
+				homes = s.orphanedHomes(ctx, o.Idle)
+			}
+		},
+		func() { s.sandboxes(ctx) },
+		func() { s.helpers(ctx) },
+		func() { s.homes(ctx, homes) },
+		func() { s.agents(ctx) },
+		func() { s.images(ctx, o.Idle) },
+	)
 	return s.done, joined(s.errs)
 }
 
@@ -81,6 +88,22 @@ type sweep struct {
 	errs []error
 	// sizes are those of the daemon's volumes, nil until asked for.
 	sizes map[string]int64
+}
+
+// steps does one after another, and no more when the daemon does not answer: each would wait for it.
+func (s *sweep) steps(ctx context.Context, all ...func()) {
+	for _, step := range all {
+		step()
+		if ctx.Err() != nil {
+			s.errs = append(s.errs, &contract.BackendError{
+				Reason: "its caller gave up before everything was looked at", Hint: "run it again: what is left is looked at then", Err: context.Cause(ctx),
+			})
+			return
+		}
+		if slices.ContainsFunc(s.errs, func(err error) bool { return errors.Is(err, engine.ErrUnreachable) }) {
+			return
+		}
+	}
 }
 
 // remove does it unless this is a dry run, and writes it down if it was done.

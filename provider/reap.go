@@ -28,9 +28,7 @@ const (
 func (p *Provider) Reap(ctx context.Context, profile string) ([]string, error) {
 	s := sweep{Provider: p, profile: profile, endedLimit: orphanAge, limit: func(r record) (time.Duration, bool) { return p.orphanIdle, !r.Persistent }}
 	s.running = func(task string) bool { return task != "" } // the shared one, and those of the command line, are nobody's session's
-	s.sandboxes(ctx)
-	s.helpers(ctx)
-	s.agents(ctx)
+	s.steps(ctx, func() { s.sandboxes(ctx) }, func() { s.helpers(ctx) }, func() { s.agents(ctx) })
 	names := []string{}
 	for _, l := range s.done.Removed {
 		if l.Kind == KindSandbox {

@@ -86,6 +86,10 @@ func valueOf(flagType string) string {
 		return "a whole number"
 	case "time":
 		return "a number of seconds, or a time with its unit such as 1m30s, at most a day"
+	case "lines":
+		return "a number of lines, or all"
+	case "moment":
+		return "a time ago such as 90s or 10m, or a date such as 2026-11-30 or 2026-11-30T12:00:00Z"
 	case "duration":
 		return "a time with its unit, such as 2s or 1m30s"
 	default:

@@ -15,6 +15,7 @@ var made = time.Date(2026, 11, 30, 10, 0, 0, 0, time.UTC)
 
 func details() provider.Details {
 	one, none, less := 1.0, 0.0, 256.5
+	disk, home := int64(3<<20), int64(1536)
 	return provider.Details{
 		Sandbox: provider.Sandbox{
 			Name: "box", Profile: "work", Task: "t", ID: strings.Repeat("0123456789abcdef", 4), Image: "debian:13", User: "pn", State: "running", Persistent: true, Security: "standard", Created: made,
@@ -28,6 +29,8 @@ func details() provider.Details {
 			{Name: "pids", Unit: "processes", Wanted: 0},
 			{Name: "disk", Unit: "MB", Wanted: 51200, Applied: &none, Note: "not enforced"},
 		},
+		HomeVolume: "dockerbox-home-box-0123", Started: made.Add(time.Hour), DiskBytes: &disk, HomeBytes: &home,
+		Use: &provider.Use{Idle: 10 * time.Minute, Clients: 2, Told: true, Jobs: 1, Example: "train", Screen: true},
 	}
 }
 
@@ -41,7 +44,12 @@ id            0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
 image         debian:13
 user          pn
 home          /home/pn
+home volume   dockerbox-home-box-0123 1.5k
 state         running
+started       2026-11-30T11:00:00Z (2 hours ago)
+used          10 minutes ago, 2 clients are connected
+jobs          1 (train) and its screen
+disk          3M
 created       2026-11-30T10:00:00Z (3 hours ago)
 owner         me@here
 persistent    yes: home and sandbox stay between sessions
@@ -79,7 +87,7 @@ disk     51200 MB   none       not enforced
 	if err := printDetails(&out, d, made.Add(time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	for _, line := range []string{"persistent    no", "shm-size      the daemon's default", "mounts        -", "env           -"} {
+	for _, line := range []string{"persistent    no", "shm-size      the daemon's default", "mounts        -", "env           -", "started       -", "used          -", "jobs          -", "disk          -"} {
 		if !strings.Contains(out.String(), line) {
 			t.Errorf("no %q in\n%s", line, out.String())
 		}
@@ -95,12 +103,14 @@ func TestInspectForPrograms(t *testing.T) {
 		`"image":"debian:13","user":"pn","home":"/home/pn","state":"running","created":"2026-11-30T10:00:00Z","owner":"me@here","persistent":true,` +
 		`"network":"bridge","security":"standard","shm_bytes":1073741824,"mounts":["/src:/a:ro","data:/b"],"env":["A","B"],"forward_env":["TOKEN"],"extra_args":["--dns","1.1.1.1"],` +
 		`"limits":[{"name":"cpus","unit":"cores","wanted":1,"applied":1,"note":""},{"name":"memory","unit":"MB","wanted":512,"applied":256.5,"note":"less"},` +
-		`{"name":"pids","unit":"processes","wanted":0,"applied":null,"note":""},{"name":"disk","unit":"MB","wanted":51200,"applied":0,"note":"not enforced"}]}` + "\n"
+		`{"name":"pids","unit":"processes","wanted":0,"applied":null,"note":""},{"name":"disk","unit":"MB","wanted":51200,"applied":0,"note":"not enforced"}],` +
+		`"started":"2026-11-30T11:00:00Z","home_volume":"dockerbox-home-box-0123","use":{"idle_s":600,"clients":2,"jobs":1,"example":"train","screen":true},` +
+		`"disk_bytes":3145728,"home_bytes":1536}` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
 	out.Reset()
-	if err := printJSON(&out, inspectOf(provider.Details{})); err != nil || strings.Contains(out.String(), "null") {
+	if err := printJSON(&out, inspectOf(provider.Details{})); err != nil || strings.Contains(strings.Replace(out.String(), `"use":null,"disk_bytes":null,"home_bytes":null`, "", 1), "null") {
 		t.Errorf("%s, %v; want empty lists", out.String(), err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,20 +14,30 @@ import (
 )
 
 func newMCP(std streams, open opener) *cobra.Command {
-	return &cobra.Command{
-		Use:   "mcp NAME",
+	var client string
+	c := &cobra.Command{
+		Use:   "mcp [--print-config CLIENT] NAME",
 		Short: "Serve the screen of a sandbox to an MCP client",
 		Long: `Run cua-driver's MCP server in the sandbox NAME and connect it to stdin and stdout:
 an MCP client that starts this command sees the sandbox's windows, clicks and types.
-The screen is started if need be, and stays. The server ends with its client.`,
+The screen is started if need be, and stays. The server ends with its client.
+
+--print-config starts nothing. It prints what makes a client start this command, and
+on stderr the file where that goes.`,
 		Args:        oneName,
 		Annotations: map[string]string{exitCodes: exitPlain + "\n  130  interrupted; the server was ended"},
 		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed(printConfig) {
+				return printMCPConfig(std, open, client, args[0])
+			}
 			return withSandbox(c.Context(), open, args[0], func(ctx context.Context, env contract.Environment) error {
 				return serveMCP(ctx, std, env, profileOf(args[0]))
 			})
 		},
 	}
+	c.Flags().StringVar(&client, printConfig, "", "print the configuration for a `CLIENT`: "+strings.Join(mcpClientNames(), ", "))
+	_ = c.RegisterFlagCompletionFunc(printConfig, cobra.FixedCompletions(mcpClientNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	return c
 }
 
 // mcpGrace is how long a server may take to end after its client has closed stdin. It may have an answer to finish.

@@ -62,11 +62,13 @@ the terminal backend "dockerbox" of Hermes.`,
 		return provider.New(provider.Endpoint{Host: o.host, Context: o.context}, options...)
 	}
 	root.AddCommand(
-		newUp(std, open), newExec(std, open), newShell(std, open), newRun(std, open), newPS(std, open), newInspect(std, open),
-		newStop(std, open), newStart(std, open), newRestart(std, open), newRM(std, open),
-		newPrefix(std, open), newDesktop(std, open), newMCP(std, open), newImage(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newVersion(std),
+		newUp(std, open), newExec(std, open), newShell(std, open), newRun(std, open), newCP(std, open), newPS(std, open), newInspect(std, open),
+		newLogs(std, open), newStats(std, open),
+		newStop(std, open), newStart(std, open), newRestart(std, open), newPause(std, open), newUnpause(std, open), newRM(std, open), newPrune(std, open),
+		newPrefix(std, open), newForward(std, open), newDesktop(std, open), newMCP(std, open), newImage(std, open), newPlugin(std), newServe(std, open), newDoctor(std, open), newConformance(std, open), newCompletion(std), newVersion(std),
 	)
 	root.SetHelpCommand(newHelp(root))
+	completesNames(root, open)
 	ownUsage(root)
 	return root
 }

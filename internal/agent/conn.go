@@ -304,6 +304,8 @@ func (c *conn) answer(q wire.Query) wire.Answer {
 		return wire.Answer{Account: account}
 	case wire.OpJobs:
 		return c.agent.look()
+	case wire.OpUsage:
+		return wire.Answer{Usage: systemMeter.read()}
 	case wire.OpRetire:
 		return c.agent.retire(time.Duration(q.LimitMS) * time.Millisecond)
 	case wire.OpEnd:

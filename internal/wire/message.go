@@ -82,9 +82,9 @@ const (
 	ReasonNotFound      = "not-found"
 	ReasonUser          = "no-such-user"
 	ReasonAccount       = "another-account" // it exists, and this agent cannot become it
-	ReasonRefused       = "refused"  // a Dial could not connect; Text says why
-	ReasonReset         = "reset"    // a Dial's connection stood, and the other side broke it off; Text says how
-	ReasonInternal      = "internal" // the agent could not do its part; Text says what
+	ReasonRefused       = "refused"         // a Dial could not connect; Text says why
+	ReasonReset         = "reset"           // a Dial's connection stood, and the other side broke it off; Text says how
+	ReasonInternal      = "internal"        // the agent could not do its part; Text says what
 )
 
 // Exit ends a command.
@@ -114,6 +114,7 @@ const (
 	// OpRetire is OpJobs, and if nobody is connected but those who look, nothing runs and nothing was used for LimitMS, the agent takes no
 	// connection for the next seconds, in which the host stops the container: Answer.Retired.
 	OpRetire = "retire"
+	OpUsage  = "usage" // what all of the container uses, as the agent sees it; Answer.Usage
 )
 
 // Query asks the agent something that is not a command.
@@ -136,6 +137,7 @@ type Answer struct {
 	// Use comes with the answers to OpJobs and OpRetire, nil from agents that do not know it.
 	Use     *Use   `json:"use,omitempty"`
 	Retired bool   `json:"retired,omitempty"`
+	Usage   *Usage `json:"usage,omitempty"`
 	Error   string `json:"error,omitempty"`
 	// Reason is one of the Reason constants when Error has a kind the host acts on.
 	Reason string `json:"reason,omitempty"`
@@ -146,6 +148,19 @@ type Use struct {
 	// IdleMS is how long ago that was, in milliseconds, and Clients how many such hosts are connected now.
 	IdleMS  int64 `json:"idle_ms"`
 	Clients int   `json:"clients,omitempty"`
+}
+
+// Usage is what a container used: processor time in nanoseconds, and bytes, since it was started; but memory, of which Inactive bytes are files that
+// the kernel can give back, and processes are those of this moment. What the agent cannot see is 0.
+type Usage struct {
+	CPUNanos uint64 `json:"cpu_ns"`
+	Memory   uint64 `json:"memory"`
+	Inactive uint64 `json:"inactive"`
+	PIDs     uint64 `json:"pids"`
+	Received uint64 `json:"received"`
+	Sent     uint64 `json:"sent"`
+	Read     uint64 `json:"read"`
+	Written  uint64 `json:"written"`
 }
 
 // Account is a user of the sandbox as its own passwd answers. A number without an entry has a home the agent made for it.
