@@ -77,7 +77,7 @@ func TestTerminalTellsWhatItIs(t *testing.T) {
 
 func TestTerminalResizes(t *testing.T) {
 	c := newWorld(t).connect(t)
-	a := c.onTerminal("bash", "-c", `n=0; trap 'stty size; ((++n))' WINCH; echo up; until ((n == 2)); do sleep 0.02; done`)
+	a := c.onTerminal("bash", "-c", `c=0; trap 'n=1' WINCH; echo up; until ((c == 2)); do if ((n)); then n=0; stty size; ((++c)); fi; sleep 0.02; done`)
 	a.until("up")
 	a.resize(41, 133)
 	a.until("41 133\r\n")
