@@ -80,10 +80,9 @@ type far struct {
 	out   *io.PipeReader
 }
 
-// farError is a failure of the other side, on its way through a reader or writer.
+// farError is a failure of the other side, on its way through a reader. It does not unwrap: whoever reads must not take its cause for a failure
+// of this side.
 type farError struct{ error }
-
-func (e *farError) Unwrap() error { return e.error }
 
 // receive runs the agent's words, whose output is read from r.
 func (o Options) receive(ctx context.Context, box Sandbox, words []string) (r io.Reader, f *far) {

@@ -33,6 +33,10 @@ var hints = map[archive.Kind][2]string{
 
 // trouble is what people are told of a failure.
 func trouble(where side, err error) error {
+	var told *contract.BackendError
+	if errors.As(err, &told) {
+		return told
+	}
 	var fault *archive.Fault
 	if !errors.As(err, &fault) {
 		fault = &archive.Fault{Kind: archive.Other, Problem: err.Error(), Err: err}

@@ -33,7 +33,11 @@ func unpack(args []string, stdin io.Reader, stderr io.Writer) int {
 	defer stop()
 	dest := place(flags.Arg(0))
 	if *parents {
-		if err := archive.MakeParents(dest); err != nil {
+		below := dest
+		if *plain { // what is below comes from the archive
+			below += "/."
+		}
+		if err := archive.MakeParents(below); err != nil {
 			return copied(archive.Totals{}, err, stderr)
 		}
 	}

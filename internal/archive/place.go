@@ -149,9 +149,9 @@ func Name(source string) string {
 	return name
 }
 
-// MakeParents makes the directories above a path, as far as they are missing. Only their owner may enter them.
+// MakeParents makes the directories above a path, as far as they are missing; above "d/." that is d. Only their owner may enter them.
 func MakeParents(path string) error {
-	parent := filepath.Dir(filepath.Clean(path))
+	parent := filepath.Dir(path)
 	const private = 0o700
 	if err := os.MkdirAll(parent, private); err != nil {
 		return faultOf(parent, err)
