@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/hermes-dockerbox/dockerbox/conformance"
+	"github.com/hermes-dockerbox/dockerbox/contract"
 )
 
 // Every outcome is one line, and a failure names what it breaks.
@@ -18,6 +19,17 @@ func TestOutcomeLine(t *testing.T) {
 	} {
 		if got := outcomeLine(tc.outcome); got != tc.want {
 			t.Errorf("%q, want %q", got, tc.want)
+		}
+	}
+}
+
+// The sandboxes are of the profile that was asked for, and have names of their own.
+func TestConformanceUsesTheProfileAskedFor(t *testing.T) {
+	for _, profile := range []string{contract.SecurityStandard, contract.SecurityHardened} {
+		s := throwaway(nil, profile)
+		one, two := s.Config(), s.Config()
+		if one.Security != profile || two.Security != profile || one.Name == two.Name {
+			t.Errorf("%s: %q is %s, %q is %s", profile, one.Name, one.Security, two.Name, two.Security)
 		}
 	}
 }
