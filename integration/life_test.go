@@ -289,18 +289,7 @@ func TestReapRemovesOnlyOrphans(t *testing.T) {
 			}
 		}
 	}
-	later := func(d time.Duration) *provider.Provider {
-		q, err := provider.New(provider.Endpoint{}, provider.WithLogf(t.Logf), provider.WithClock(func() time.Time { return time.Now().Add(d) }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := q.Close(); err != nil {
-				t.Error(err)
-			}
-		})
-		return q
-	}
+	later := func(d time.Duration) *provider.Provider { return sparing(t, profile, d) }
 	if got, err := later(9*time.Minute).Reap(t.Context(), profile); err != nil || len(got) > 0 {
 		t.Errorf("after 9 minutes: %q, %v", got, err)
 	}

@@ -254,7 +254,7 @@ func (m *Meter) ask(ctx context.Context, s Sandbox) (environment.Usage, error) {
 	m.mu.Unlock()
 	if g == nil {
 		var err error
-		if g, err = environment.OpenGauge(ctx, sandbox{m.p.engine, s.ID}, m.p.version); err != nil {
+		if g, err = environment.OpenGauge(ctx, m.p.reach(s.ID, s.Security), m.p.version); err != nil {
 			return environment.Usage{}, err
 		}
 		m.mu.Lock()
@@ -279,7 +279,7 @@ func (p *Provider) more(ctx context.Context, s Sandbox) *More {
 	if s.State != container.StateRunning {
 		return m
 	}
-	jobs, err := environment.LookForJobs(ctx, sandbox{p.engine, s.ID}, p.version)
+	jobs, err := environment.LookForJobs(ctx, p.reach(s.ID, s.Security), p.version)
 	if err == nil && jobs.Told {
 		m.Idle = &jobs.Idle
 	}
