@@ -56,7 +56,7 @@ func first(stderr io.Writer) int {
 }
 
 // shield makes this process deaf and opaque to others of its account. Signals are caught and dropped rather than ignored, because commands
-// would inherit that they are; SIGURG is the runtime's own. Of the death of a child that nobody waits for the reaper is told.
+// would inherit that they are; SIGURG is the runtime's own, and those few that it cannot catch have no handler. Of the death of a child that nobody waits for the reaper is told.
 func shield() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close its memory to others: %w", err)
