@@ -17,9 +17,9 @@ import (
 )
 
 // obedient plays an agent that says hello and then lets command decide about each run.
-func obedient(boot string, command func(a *far, id uint32, run wire.Run)) func(int, *far) {
+func obedient(boot string, command func(a *far, id uint32, run wire.Run), features ...string) func(int, *far) {
 	return func(_ int, a *far) {
-		if !a.hello(boot) {
+		if !a.hello(boot, features...) {
 			return
 		}
 		for {

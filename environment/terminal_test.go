@@ -13,18 +13,7 @@ import (
 
 // withTerminals plays an agent that knows terminals and lets command decide about each run.
 func withTerminals(command func(a *far, id uint32, run wire.Run)) *testBox {
-	return &testBox{play: func(_ int, a *far) {
-		if !a.hello("one", wire.FeatureTerminal) {
-			return
-		}
-		for {
-			id, run, ok := a.run()
-			if !ok {
-				return
-			}
-			command(a, id, run)
-		}
-	}}
+	return &testBox{play: obedient("one", command, wire.FeatureTerminal)}
 }
 
 func TestTerminalIsAskedFor(t *testing.T) {

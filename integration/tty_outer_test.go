@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // outer is dockerbox at a terminal of 40 lines and 132 columns, as somebody has it in front of himself.
@@ -41,10 +42,11 @@ func at(t *testing.T, variables []string, args ...string) *outer {
 // atWith is at with a last word about the command.
 func atWith(t *testing.T, edit func(*exec.Cmd), variables []string, args ...string) *outer {
 	t.Helper()
-	screen, device, err := pty.Open()
+	blocking, device, err := pty.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
+	screen := unblocked(t, blocking)
 	if err := pty.Setsize(device, &pty.Winsize{Rows: 40, Cols: 132}); err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +90,27 @@ func atWith(t *testing.T, edit func(*exec.Cmd), variables []string, args ...stri
 		_ = screen.Close()
 	})
 	return o
+}
+
+// unblocked is f, which is closed, as a file whose Close ends a Read under way.
+func unblocked(t *testing.T, f *os.File) *os.File {
+	t.Helper()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return os.NewFile(uintptr(fd), f.Name())
+}
+
+// close takes the terminal away, as closing its window does.
+func (o *outer) close() {
+	o.t.Helper()
+	if err := o.screen.Close(); err != nil {
+		o.t.Fatal(err)
+	}
 }
 
 // stty is every setting of the terminal.

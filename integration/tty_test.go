@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/creack/pty"
 )
@@ -90,7 +91,7 @@ func changingSizes(t *testing.T, box string) {
 		o := at(t, nil, append(args, "bash", "-c", script)...)
 		o.await("up")
 		for _, size := range []pty.Winsize{{Rows: 30, Cols: 99}, {Rows: 100, Cols: 300}, {Rows: 40, Cols: 132}} {
-			if err := pty.Setsize(o.screen, &size); err != nil {
+			if err := pty.Setsize(o.device, &size); err != nil {
 				t.Fatal(err)
 			}
 			o.await(fmt.Sprintf("%d %d\r", size.Rows, size.Cols))
@@ -311,6 +312,32 @@ func TestTerminalIsRestored(t *testing.T) {
 		}
 		gone(t)
 	})
+	for name, words := range map[string][]string{
+		"its window is closed":                         nil,
+		"its window is closed, and it ignores signals": {"sh", "-c", `trap '' HUP; exec "$@"`, "sh"}, // as nohup does
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := atWith(t, func(c *exec.Cmd) {
+				if words != nil {
+					c.Path, c.Args = "/bin/sh", append(words, c.Args...)
+				}
+			}, nil, "shell", box)
+			o.prompt()
+			o.typed("sleep 5353\r")
+			o.await("sleep 5353\r\n")
+			o.close()
+			select {
+			case <-o.ended:
+			case <-time.After(patience):
+				t.Fatal("it goes on without its terminal")
+			}
+			// Keys that do not come any more interrupt; what cannot be shown any more is a failure, if it is noticed first.
+			if got := o.command.ProcessState.ExitCode(); got != 130 && got != 125 {
+				t.Errorf("status %d", got)
+			}
+			gone(t)
+		})
+	}
 	t.Run("the connection is cut", func(t *testing.T) {
 		r := newRelay(t)
 		o := shell(t, "DOCKER_HOST="+r.address)
