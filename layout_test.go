@@ -42,7 +42,7 @@ var layers = map[string]layer{
 	"internal/archive":  {level: 0, foreign: []string{"golang.org/x/sys/unix"}},
 	"internal/engine":   {level: 1, own: []string{"contract"}},
 	"internal/agent":    {level: 1, own: []string{"internal/archive", "internal/wire"}, foreign: []string{"golang.org/x/sys/unix"}},
-	"internal/rpc":      {level: 1, own: []string{"contract", "internal/wire"}, foreign: []string{"github.com/docker/go-units"}},
+	"internal/rpc":      {level: 2, own: []string{"contract", "internal/wire", "transfer"}, foreign: []string{"github.com/docker/go-units"}},
 	"transfer":          {level: 1, own: []string{"contract", "internal/archive", "internal/wire"}, foreign: []string{}},
 	"conformance":       {level: 1, own: []string{"contract"}, foreign: []string{}},
 	// What plays an engine in tests stands beside what uses one.

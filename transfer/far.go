@@ -93,7 +93,7 @@ func (o Options) receive(ctx context.Context, box Sandbox, words []string) (r io
 		defer close(f.ended)
 		result, err := box.Execute(ctx, contract.Request{Argv: words, User: o.User, Stdout: in, Stderr: &f.said})
 		f.err = f.outcome(result, err)
-		if f.err != nil && !isPartial(f.err) {
+		if f.err != nil && !IsPartial(f.err) {
 			_ = in.CloseWithError(&farError{f.err}) // never fails
 			return
 		}
@@ -145,7 +145,7 @@ func (o Options) send(ctx context.Context, box Sandbox, words []string, pack fun
 		b := bufio.NewWriterSize(w, pieceSize)
 		totals, err := pack(b)
 		sent := b.Flush()
-		if err == nil || isPartial(err) {
+		if err == nil || IsPartial(err) {
 			_ = w.CloseWithError(sent) // never fails
 			err = errors.Join(err, sent)
 		} else {
@@ -164,7 +164,7 @@ func (o Options) send(ctx context.Context, box Sandbox, words []string, pack fun
 	if ctx.Err() != nil {
 		return mine.totals, interrupted(ctx)
 	}
-	if mine.err != nil && !errors.Is(mine.err, errNoReader) && !isPartial(mine.err) {
+	if mine.err != nil && !errors.Is(mine.err, errNoReader) && !IsPartial(mine.err) {
 		return mine.totals, trouble(here, mine.err)
 	}
 	if err := f.outcome(result, err); err != nil {

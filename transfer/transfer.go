@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/archive"
@@ -103,6 +104,16 @@ func Deliver(ctx context.Context, box Sandbox, files []File, dest string, limit 
 	return o.send(ctx, box, o.unpackWords(dest, "", true), func(w io.Writer) (Totals, error) {
 		return archive.PackFiles(w, files, limit)
 	})
+}
+
+// Remove removes files below dir in the sandbox by their slash-separated paths, and returns how many there were.
+func Remove(ctx context.Context, box Sandbox, dir string, names []string, o Options) (int64, error) {
+	o = o.synchronized()
+	totals, err := o.send(ctx, box, []string{wire.AgentPath, "remove", dir}, func(w io.Writer) (Totals, error) {
+		_, err := io.WriteString(w, strings.Join(names, "\x00")+"\x00")
+		return Totals{}, err
+	})
+	return totals.Files, err
 }
 
 // unbuffered hides a writer's ReadFrom, for which a pipe's pieces would be read in sizes of its own.

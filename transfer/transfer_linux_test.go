@@ -104,6 +104,22 @@ func TestDeliver(t *testing.T) {
 	if totals != (Totals{Files: 1, Bytes: 5}) || read(t, b.home+"/.hermes/cache/images/a") != "newer" {
 		t.Errorf("%v", totals)
 	}
+	if !IsPartial(err) {
+		t.Errorf("%v is not partial", err)
+	}
+	n, err := Remove(t.Context(), b, "~/.hermes", []string{"cache/images/a", "cache/none", "cache/large"}, Options{})
+	if err != nil || n != 2 || names(t, b.home+"/.hermes/cache") != "images" || names(t, b.home+"/.hermes/cache/images") != "" {
+		t.Errorf("removed %d, %v", n, err)
+	}
+	if n, err := Remove(t.Context(), b, "~/none", []string{"a"}, Options{}); n != 0 || err != nil {
+		t.Errorf("removed %d, %v", n, err)
+	}
+	must(t, os.WriteFile(b.home+"/kept", nil, 0o600))
+	_, err = Remove(t.Context(), b, "~/.hermes", []string{"../kept"}, Options{})
+	refused(t, err, "in the sandbox: ../kept: the archive has a name that leads out of the destination")
+	if read(t, b.home+"/kept") != "" {
+		t.Error("it is gone")
+	}
 }
 
 func TestFailuresSayWhereAndWhat(t *testing.T) {

@@ -52,7 +52,8 @@ func trouble(where side, err error) error {
 	return &contract.BackendError{Reason: string(where) + ": " + clean(fault.Error()), Hint: hint, Err: fault}
 }
 
-func isPartial(err error) bool {
+// IsPartial reports whether all was copied but what the error names.
+func IsPartial(err error) bool {
 	var fault *archive.Fault
 	return errors.As(err, &fault) && fault.Kind == archive.Partial
 }

@@ -27,6 +27,7 @@ const usage = `dockerbox-agent runs inside a sandbox and is started by dockerbox
   pack [-r] [--tar] PATH write a file, with -r a tree, to stdout as an archive
   unpack [--name NAME] [--tar] [--parents] DEST
                          make files of the archive on stdin
+  remove DIR             remove the files below DIR that stdin names
   realpath PATH          print PATH without links; its last part need not exist
   dial unix PATH | dial tcp 127.0.0.1:PORT
                          join stdin and stdout to a socket that something in the sandbox listens on
@@ -76,6 +77,8 @@ func Main(args []string, stdout, stderr io.Writer) int {
 		return pack(rest, stdout, stderr)
 	case verb == "unpack":
 		return unpack(rest, standardInput, stderr)
+	case verb == "remove" && len(rest) == 1:
+		return remove(rest[0], standardInput, stderr)
 	case verb == "realpath" && len(rest) == 1:
 		return printRealpath(rest[0], stdout, stderr)
 	case verb == "dial" && len(rest) == 2:

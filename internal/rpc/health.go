@@ -35,7 +35,7 @@ func features(p contract.Provider) []string {
 	if p.SupportsStreams() {
 		features = append(features, featureExecPrefix)
 	}
-	features = append(features, featureFetch, featureRaw)
+	features = append(features, featureFetch, featureRaw, featureDeliver)
 	if _, ok := p.(contract.Doctor); ok {
 		features = append(features, featureDoctor)
 	}

@@ -87,8 +87,8 @@ func TestFeaturesOfTheHello(t *testing.T) {
 		provider contract.Provider
 		want     []string
 	}{
-		{&localProvider{}, []string{"execute", "exec_prefix", "fetch", "raw"}},
-		{&checkedProvider{localProvider: &localProvider{}}, []string{"execute", "exec_prefix", "fetch", "raw", "doctor", "reap"}},
+		{&localProvider{}, []string{"execute", "exec_prefix", "fetch", "raw", "deliver"}},
+		{&checkedProvider{localProvider: &localProvider{}}, []string{"execute", "exec_prefix", "fetch", "raw", "deliver", "doctor", "reap"}},
 	} {
 		if got := (&Server{Provider: tc.provider}).hello().Features; !slices.Equal(got, tc.want) {
 			t.Errorf("features %q, want %q", got, tc.want)

@@ -20,6 +20,7 @@ var methods = map[string]method{
 	methodExecute:    (*conn).execute,
 	methodExecPrefix: (*conn).execPrefix,
 	methodFetch:      (*conn).fetch,
+	methodDeliver:    (*conn).deliver,
 	methodRealpath:   (*conn).realpath,
 	methodCleanup:    (*conn).cleanup,
 	methodDoctor:     (*conn).doctor,

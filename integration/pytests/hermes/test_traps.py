@@ -262,8 +262,8 @@ class DesktopTest(HermesCase):
             self.assertIsNone(self.env.exec_prefix(user="not a user"))
         self.assertIn("no stream into the sandbox", logs.output[0])
 
-    def test_cache_files_are_not_promised(self):
-        self.assertIsNone(PROVIDER.cache_path_base)
+    def test_cache_files_are_promised_below_each_home(self):
+        self.assertEqual(PROVIDER.cache_path_base, "~/.hermes")
 
 
 class DirectoryTest(HermesCase):

@@ -14,6 +14,7 @@ from tools.environments.base import BaseEnvironment
 from .bytes64 import base64, from_base64
 from .command import Command
 from .creation import CREATE_PATIENCE
+from .delivery import Delivery
 from .faults import Fault
 from .host import FileFetchError, connection_error
 from .streams import WINDOW, InputFeed
@@ -98,6 +99,7 @@ class SandboxEnvironment(BaseEnvironment):
         self._session = session
         self._probe = probe
         self._keep = keep
+        self._delivery = None if probe else Delivery()
         self._raw_directories = {}
         self._attaching = threading.Lock()
         self._thread = threading.local()
@@ -142,6 +144,7 @@ class SandboxEnvironment(BaseEnvironment):
             self.cwd = info.get("cwd") or self.cwd
         if replaced:
             self._mark_recreated()
+            self._forget_delivered()
         self._container_id = info.get("container_id") or ""
         for name in ("host_cwd", "host_cwd_mount"):
             # Hermes compares directories with these two once they are there.
@@ -194,11 +197,17 @@ class SandboxEnvironment(BaseEnvironment):
             self._thread.call = None
 
     def _before_execute(self):
-        """Create the sandbox again, if need be, before the command's own time begins."""
+        """Create the sandbox again, if need be, and bring the host's newest files, before the command's own time begins."""
         try:
-            self._attach()
+            attachment = self._attach()
         except Fault as fault:
             raise connection_error(fault) from fault
+        if self._delivery is not None and "deliver" in attachment.child.features:
+            self._delivery.bring(self._ask)
+
+    def _forget_delivered(self):
+        if self._delivery is not None:
+            self._delivery.forget()
 
     def _wrap_command(self, command, cwd):
         script = _Script(command)
@@ -273,6 +282,7 @@ class SandboxEnvironment(BaseEnvironment):
         report = call.command.result if call is not None and call.command is not None else {}
         if report.get("environment_recreated"):
             result["environment_recreated"] = True
+            self._forget_delivered()
             self._container_id = report.get("container_id") or self._container_id
         cwd = report.get("cwd")
         if not cwd:

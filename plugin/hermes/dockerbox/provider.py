@@ -13,6 +13,7 @@ from hermes_cli.config import DEFAULT_CONFIG, load_config_readonly, read_raw_con
 from . import health, limits, locate, settings, workspace
 from .client import Client
 from .creation import Creation
+from .delivery import BASE
 from .environment import SandboxEnvironment
 from .faults import Fault, wrong_settings
 from .host import connection_error
@@ -83,8 +84,8 @@ class DockerboxProvider(TerminalEnvironmentProvider):
 
     @property
     def cache_path_base(self):
-        """None: no cache files are brought into the sandbox yet."""
-        return None
+        """Where Hermes's cache files are in every sandbox; see delivery.py. The shell inside knows whose home it is."""
+        return BASE
 
     @property
     def strip_env_keys(self):
