@@ -39,13 +39,21 @@ round; PATH in the sandbox begins at /, or at ~, its home. Modes, times, links, 
 and attributes are kept; setuid and setgid of files do not come out.
 
 A dash for the PATH of this machine is a tar archive: of standard input, unpacked in
-a directory of the sandbox, or on standard output. A path with a colon begins
-with / or ./ so that it is no sandbox's.
+a directory of the sandbox, or on standard output. A path of this machine with a
+colon in it begins with / or ./ so that it is no sandbox's.
 
 A copy that is ended leaves no half file: each is there whole, as it was before, or
 not at all.`,
-		Args:        cobra.ExactArgs(2), //nolint:mnd // from, to
-		Annotations: map[string]string{exitCodes: exitPlain + "\n  130  interrupted"},
+		Args: func(_ *cobra.Command, args []string) error {
+			const fromTo = 2
+			if len(args) != fromTo {
+				return &usageError{problem: fmt.Sprintf("cp takes two paths, from and to, and got %d", len(args))}
+			}
+			return nil
+		},
+		ValidArgsFunction: completePaths(open),
+		Annotations:       map[string]string{exitCodes: exitPlain + "
+  130  interrupted"},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runCP(c.Context(), std, open, o, args[0], args[1])
 		},
@@ -145,6 +153,24 @@ func (o *cpOptions) check(std streams, from, source, to, dest string) error {
 		return &usageError{problem: "--json and an archive cannot both be on standard output"}
 	}
 	return checkUser(o.User)
+}
+
+// completePaths completes the names of sandboxes up to their colon; what begins like a path, or like no sandbox, is left to the shell.
+func completePaths(open opener) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+		if strings.HasPrefix(begun, ".") || strings.HasPrefix(begun, "/") || strings.Contains(begun, ":") {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		names, directive := completeNames(open, true)(c, nil, begun)
+		if len(names) == 0 || len(args) > 1 {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		for i, word := range names {
+			name, about, _ := strings.Cut(word, "\t")
+			names[i] = name + ":\t" + about
+		}
+		return names, directive&^cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	}
 }
 
 // plural counts things.
