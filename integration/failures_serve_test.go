@@ -80,17 +80,21 @@ func badLines() []badLine {
 
 		settings("a configuration that is text", `"box"`, `config: "box" must be an object`),
 		settings("a setting nobody knows", `{"name":"b","memroy_mb":5}`, "memroy_mb: is no setting of dockerbox {version}: correct its name, or update dockerbox if its client is newer"),
-		settings("every setting of a wrong type", `{"name":5,"profile":[],"task":{},"image":1,"user":true,"cpus":"many","memory_mb":"12x","pids":[],"disk_mb":{},"shm_bytes":"lots","network":1,`+
+		settings("every setting of a wrong type", `{"name":5,"profile":[],"task":{},"image":1,"user":true,"cpus":"many","memory_mb":"12x","pids":[],"disk_mb":{},"shm_bytes":"lots","network":1,"security":2,`+
 			`"env":"A=1","forward_env":"A","mounts":"/a:/b","extra_args":{},"persistent":"yes","given":"cpus","recreate":1,"adapt":"no"}`,
 			"name: 5 must be text", "profile: [] must be text", "task: {} must be text", "image: 1 must be text", "user: true must be text",
 			`cpus: "many" must be a number of cores`, `memory_mb: "12x" must be a whole number of MB`, "pids: [] must be a whole number of processes", "disk_mb: {} must be a whole number of MB",
-			`shm_bytes: "lots" must be a size such as 512m or 1g, or a whole number of bytes`, "network: 1 must be text",
+			`shm_bytes: "lots" must be a size such as 512m or 1g, or a whole number of bytes`, "network: 1 must be text", "security: 2 must be text",
 			`env: "A=1" must be a map of names to texts`, `forward_env: "A" must be a list of texts`, `mounts: "/a:/b" must be a list of texts`, "extra_args: {} must be a list of texts",
 			`persistent: "yes" must be true or false`, `given: "cpus" must be a list of texts`, "recreate: 1 must be true or false", `adapt: "no" must be true or false`),
 		settings("flags of docker that are refused", `{"name":"b","extra_args":["--privileged","--frob","-p","80:80","--ulimit","foo"]}`,
 			"extra_args: --privileged: a privileged container is no sandbox; --cap-add and --device give single rights",
 			"extra_args: --frob is no flag of docker run that dockerbox knows", "extra_args: --publish: ports are not published",
 			`extra_args: --ulimit: "foo" must be NAME=SOFT or NAME=SOFT:HARD, NAME one that docker knows, such as nofile`),
+		settings("flags of docker that undo a hardened sandbox", `{"name":"b","security":"hardened","extra_args":["--privileged","--cap-add=NET_ADMIN","--device","/dev/kvm","--cap-drop","ALL"]}`,
+			"extra_args: --privileged: a privileged container is no sandbox; --cap-add and --device give single rights",
+			"extra_args: --cap-add: a hardened sandbox has no capabilities; leave it out, or use security standard (--profile, in Hermes terminal.backends.dockerbox.security)",
+			"extra_args: --device: a hardened sandbox has no devices of the machine; leave it out, or use security standard (--profile, in Hermes terminal.backends.dockerbox.security)"),
 		settings("values that are wrong", `{"name":"a/b","image":"UPPER","cpus":-1,"memory_mb":1,"pids":1,"disk_mb":-1,"network":"host","env":{"9a":"x"}}`,
 			`name: "a/b" `+badName, `image: "UPPER" must be in lower case up to the tag, such as debian:12`, "cpus: -1 "+badCPUs, "memory_mb: 1 MB must be 0 (no limit) or 6 to 1073741824 MB",
 			"pids: 1 "+badPIDs, "disk_mb: -1 MB must be 0 (no limit) or 1 to 1073741824 MB", `network: "host" must be "bridge" or "none"`, `env: "9a" is not a variable name`),
