@@ -42,7 +42,7 @@ func Settings() []Setting {
 		{"persistent", "boolean", "", "true", "terminal.container_persistent", "TERMINAL_CONTAINER_PERSISTENT", "--ephemeral (off)", false, first, "keep the home in a volume and the sandbox running between sessions; false gives each session its own"},
 		{"", "boolean", "", "true", "terminal.docker_persist_across_processes", "TERMINAL_DOCKER_PERSIST_ACROSS_PROCESSES", "", false, first, "false removes the sandbox, not its home, when Hermes ends"},
 		{"", "string", "", "", "terminal.docker_shared_container_key", "TERMINAL_DOCKER_SHARED_CONTAINER_KEY", "", false, first, "profiles with the same key share one sandbox"},
-		{"", "boolean", "", "true", "terminal.docker_orphan_reaper", "TERMINAL_DOCKER_ORPHAN_REAPER", "", false, first, "at start, remove sandboxes of this profile that ended more than 10 minutes ago and that nobody can come back to"},
+		{"", "boolean", "", "true", "terminal.docker_orphan_reaper", "TERMINAL_DOCKER_ORPHAN_REAPER", "", false, first, "at start, remove what dead sessions of this profile left: sandboxes that keep no home and ended more than 10 minutes ago, or that nobody has used for an hour"},
 		{"", "boolean", "", "false", "terminal.docker_snap_compat", "TERMINAL_DOCKER_SNAP_COMPAT", "", false, first, "for Docker from a snap, whose AppArmor profile breaks --init and no-new-privileges; a standard sandbox uses neither, so it changes nothing; a hardened one needs the second"},
 		{"name", "string", "", "default", "terminal.backends.dockerbox.sandbox", "", "NAME", false, first, "the sandbox to use, as dockerbox ps shows it"},
 		{"", "string", "", "found on PATH", "terminal.backends.dockerbox.binary", "", "", false, first, "absolute path of the dockerbox executable"},
