@@ -17,7 +17,7 @@ func (p *Provider) Pause(ctx context.Context, address string) error {
 	if errors.Is(err, errStandsStill) {
 		return &contract.BackendError{
 			Reason: fmt.Sprintf("sandbox %q does not run, so there is nothing to pause", b.id),
-			Hint:   fmt.Sprintf("it keeps as it is; dockerbox start %s starts it", b.id), Err: err,
+			Hint:   fmt.Sprintf("dockerbox start %s starts it", b.id), Err: err,
 		}
 	}
 	return err

@@ -62,7 +62,7 @@ const completionPatience = 3 * time.Second
 // completeNames completes the names of sandboxes for commands whose first word is one, or, with several, all of whose words are. A daemon
 // that does not answer has none: a shell that completes shows no messages.
 func completeNames(open opener, several bool) cobra.CompletionFunc {
-	return func(c *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	return func(c *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(args) > 0 && !several {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -72,7 +72,7 @@ func completeNames(open opener, several bool) cobra.CompletionFunc {
 		}
 		return slices.DeleteFunc(names, func(word string) bool {
 			name, _, _ := strings.Cut(word, "\t")
-			return slices.Contains(args, name)
+			return slices.Contains(args, name) || !strings.HasPrefix(word, begun)
 		}), cobra.ShellCompDirectiveNoFileComp
 	}
 }
