@@ -52,8 +52,7 @@ not at all.`,
 			return nil
 		},
 		ValidArgsFunction: completePaths(open),
-		Annotations:       map[string]string{exitCodes: exitPlain + "
-  130  interrupted"},
+		Annotations:       map[string]string{exitCodes: exitPlain + "\n  130  interrupted"},
 		RunE: func(c *cobra.Command, args []string) error {
 			return runCP(c.Context(), std, open, o, args[0], args[1])
 		},
