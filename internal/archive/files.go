@@ -26,11 +26,8 @@ func PackFiles(w io.Writer, files []File, limit int64) (Totals, error) {
 			return p.totals, faultOf(file.Source, err)
 		}
 	}
-	if err := p.w.Close(); err != nil {
+	if err := p.finish(); err != nil {
 		return p.totals, faultOf("", err)
-	}
-	if p.failed != nil {
-		return p.totals, p.failed
 	}
 	return p.totals, nil
 }
@@ -65,6 +62,7 @@ func (p *packer) one(file File, limit int64) error {
 }
 
 func (p *packer) missed(source string, err error) {
+	p.missing++
 	if p.failed == nil {
 		p.failed = &Fault{Kind: Partial, Path: filepath.ToSlash(source), Problem: cmp.Or(because(err), "cannot be read") + ", left out", Err: err}
 	}

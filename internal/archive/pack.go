@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -42,16 +43,27 @@ func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
 	}
 	err := p.source(source)
 	if err == nil {
-		err = p.w.Close()
+		err = p.finish()
 	}
 	p.report(true)
 	if err != nil {
 		return p.totals, faultOf("", err)
 	}
-	if p.failed != nil {
-		return p.totals, p.failed
-	}
 	return p.totals, nil
+}
+
+// finish ends the stream and returns what was left out.
+func (p *packer) finish() error {
+	if err := p.w.Close(); err != nil {
+		return err
+	}
+	if p.failed == nil {
+		return nil
+	}
+	if more := p.missing - 1; more > 0 {
+		p.failed.Problem += fmt.Sprintf("; so are %d others", more)
+	}
+	return p.failed
 }
 
 type packer struct {
@@ -63,6 +75,8 @@ type packer struct {
 	totals  Totals
 	shown   time.Time
 	failed  *Fault // the first of what was left out although it should not have been
+	missing int    // how many that are
+	alone   bool   // the source is no directory: without it there is nothing
 	buffer  []byte
 }
 
@@ -115,7 +129,11 @@ func (p *packer) single(source string, info fs.FileInfo) error {
 	if why := unsupported(info.Mode()); why != "" {
 		return &Fault{Kind: Mismatch, Path: source, Problem: why + " and cannot be copied"}
 	}
-	return p.add(e)
+	p.alone = true
+	if err := p.add(e); err != nil || p.failed == nil {
+		return err
+	}
+	return p.failed
 }
 
 // unsupported is why a kind of file is not copied, "" if it is.
@@ -222,6 +240,10 @@ func (p *packer) file(f *folder, base, rel string, info fs.FileInfo) error {
 // leaveOut complains about what cannot be read, and goes on.
 func (p *packer) leaveOut(rel string, err error) {
 	f := faultOf(p.shownName(rel), err)
+	if p.missing++; p.alone {
+		p.failed = f
+		return
+	}
 	p.options.Warn(f.Error() + ", left out")
 	if p.failed == nil {
 		p.failed = &Fault{Kind: Partial, Path: f.Path, Problem: f.Problem + ", left out", Err: err}

@@ -192,7 +192,7 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	files := []File{{dir + "/from/good", "a/good"}, {dir + "/from/none", "a/none"}, {dir + "/from/link", "a/link"}, {dir + "/from", "a/dir"}, {dir + "/from/good", "b"}}
 	totals, err := PackFiles(&b, files, 4)
 	var fault *Fault
-	if !asFault(err, &fault) || fault.Kind != Partial || fault.Error() != dir+"/from/none: no such file or directory, left out" {
+	if !asFault(err, &fault) || fault.Kind != Partial || fault.Error() != dir+"/from/none: no such file or directory, left out; so are 2 others" {
 		t.Errorf("got %v", err)
 	}
 	if totals != (Totals{2, 8}) {
