@@ -36,8 +36,11 @@ func (p *Provider) Logs(ctx context.Context, address string, o LogOptions, w io.
 	if err != nil && !errors.Is(err, errUnreadable) { // how it was made does not matter here
 		return err
 	}
-	err = p.engine.Logs(ctx, b.containerID, o, w)
+	taker := &taker{w: w}
+	err = p.engine.Logs(ctx, b.containerID, o, taker)
 	switch e, ok := asBackend(err); {
+	case taker.err != nil:
+		return taker.err
 	case errors.Is(err, engine.ErrNotFound): // somebody removed it meanwhile
 		return p.missing(ctx, b.id)
 	case ok && ctx.Err() == nil && !errors.Is(err, engine.ErrUnreachable):
@@ -46,4 +49,16 @@ func (p *Provider) Logs(ctx context.Context, address string, o LogOptions, w io.
 		}
 	}
 	return err
+}
+
+// taker remembers that it was its writer that failed.
+type taker struct {
+	w   io.Writer
+	err error
+}
+
+func (t *taker) Write(p []byte) (int, error) {
+	n, err := t.w.Write(p)
+	t.err = err
+	return n, err
 }

@@ -187,7 +187,7 @@ func (m *Meter) measure(ctx context.Context, s Sandbox, more bool) (*Usage, erro
 	m.mu.Unlock()
 	u := &Usage{
 		Sandbox: s, Measured: measured, Cores: coresBetween(last, now), Memory: now.Memory - min(now.Inactive, now.Memory), PIDs: now.PIDs,
-		Received: now.Received, Sent: now.Sent, Read: now.Usage.Read, Written: now.Written,
+		Received: now.Received, Sent: now.Sent, Read: now.Read, Written: now.Written,
 	}
 	if host := c.HostConfig; host != nil {
 		u.CPULimit, u.MemoryLimit = cores(host.NanoCPUs), uint64(max(0, host.Memory))

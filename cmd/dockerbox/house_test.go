@@ -122,6 +122,16 @@ func TestLogLines(t *testing.T) {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
+	var out bytes.Buffer
+	endless := logWriter{w: &out, raw: true}
+	for range 3 {
+		if _, err := endless.Write(bytes.Repeat([]byte("x"), maxLogLine)); err != nil {
+			t.Error(err)
+		}
+	}
+	if len(endless.half) > 0 || out.Len() != 3*(maxLogLine+1) {
+		t.Errorf("%d bytes are held and %d printed", len(endless.half), out.Len())
+	}
 	w := logWriter{w: refuser{}}
 	if _, err := w.Write([]byte("line\n")); err == nil {
 		t.Error("a line that nobody took was written")

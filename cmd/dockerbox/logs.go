@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -98,16 +99,19 @@ type logWriter struct {
 func (l *logWriter) Write(p []byte) (int, error) {
 	l.half = append(l.half, p...)
 	for {
-		i := strings.IndexByte(string(l.half), '\n')
-		if i < 0 {
+		line, rest, whole := bytes.Cut(l.half, []byte("\n"))
+		if !whole && len(line) < maxLogLine {
 			return len(p), nil
 		}
-		if err := l.print(string(l.half[:i])); err != nil {
+		if err := l.print(string(line)); err != nil {
 			return 0, err
 		}
-		l.half = l.half[i+1:]
+		l.half = bytes.Clone(rest)
 	}
 }
+
+// maxLogLine is where a line is broken that does not end: what a sandbox writes is not to fill this program's memory.
+const maxLogLine = 64 << 10
 
 // flush prints a last line without an end.
 func (l *logWriter) flush() error {

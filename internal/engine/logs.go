@@ -21,7 +21,7 @@ type LogOptions struct {
 }
 
 // Logs writes the log of a container to w: each line with its time in front, RFC 3339 and a blank, as the daemon keeps it. It returns at the
-// log's end. The error is one of w's, as it is, or the daemon's.
+// log's end, or when w fails.
 func (e *Engine) Logs(ctx context.Context, id string, o LogOptions, w io.Writer) error {
 	if err := e.ready(ctx); err != nil {
 		return err
@@ -39,22 +39,6 @@ func (e *Engine) Logs(ctx context.Context, id string, o LogOptions, w io.Writer)
 		return e.explain(did, err)
 	}
 	defer func() { _ = stream.Close() }() // read only: nothing to lose
-	out := &outlet{w: w}
-	_, err = stdcopy.StdCopy(out, out, stream)
-	if out.err != nil {
-		return out.err
-	}
+	_, err = stdcopy.StdCopy(w, w, stream)
 	return e.explain(did, err)
-}
-
-// outlet remembers that it was its writer that failed.
-type outlet struct {
-	w   io.Writer
-	err error
-}
-
-func (o *outlet) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	o.err = err
-	return n, err
 }
