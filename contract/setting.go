@@ -5,7 +5,7 @@ package contract
 type Setting struct {
 	// Key is the JSON key in [Config]; empty for what is decided before there is a configuration.
 	Key string
-	// Type is "string", "number", "size", "boolean", "list" or "map"; Unit what a bare number counts, may be empty.
+	// Type is "string", "select", "number", "size", "boolean", "list" or "map"; Unit what a bare number counts, may be empty.
 	Type, Unit string
 	// Default is the value when nothing is said, as people would write it.
 	Default string
@@ -32,7 +32,7 @@ func Settings() []Setting {
 		{"pids", "number", "processes", "2048", "terminal.backends.dockerbox.pids", "", "--pids", true, first, "most processes and threads at a time, 0 = no limit, else at least 64"},
 		{"disk_mb", "number", "MB", "51200", "terminal.container_disk", "TERMINAL_CONTAINER_DISK", "--disk", false, first, "limit of what is written outside the home and the mounts, 0 = no limit; needs a storage driver with quotas; the flag takes a size"},
 		{"shm_bytes", "size", "bytes", "1g", "terminal.docker_shm_size", "TERMINAL_DOCKER_SHM_SIZE", "--shm-size", false, first, "size of /dev/shm, 0 = the daemon's default"},
-		{"security", "string", "", "standard", "terminal.backends.dockerbox.security", "", "--profile", false, first, "standard or hardened, which has no sudo, no capabilities, a read-only root and, unless asked for, no network; see below"},
+		{"security", "select", "", "standard", "terminal.backends.dockerbox.security", "", "--profile", false, first, "standard or hardened, which has no sudo, no capabilities, a read-only root and, unless asked for, no network; see below"},
 		{"network", "string", "", "bridge", "terminal.docker_network", "TERMINAL_DOCKER_NETWORK", "--network", false, first, "bridge or none; in Hermes true or false"},
 		{"env", "map", "", "{}", "terminal.docker_env", "TERMINAL_DOCKER_ENV", "-e, --env-file", false, first, "variables of the sandbox; docker inspect shows them, so no secrets"},
 		{"forward_env", "list", "", "[]", "terminal.docker_forward_env", "TERMINAL_DOCKER_FORWARD_ENV", "--forward-env", false, first, "names of variables whose values go along with each command and are kept nowhere"},

@@ -87,7 +87,9 @@ func (p *Provider) adapt(ctx context.Context, b *box, found container.InspectRes
 				return changed, nil // that is why
 			}
 		}
-		if who := living(jobs, err); who != "" {
+		if who := living(jobs, err); who != "" && wanted.Hardened() && !b.config.Hardened() { // a warning would not keep anything in
+			return taken, notHardened(*b, who)
+		} else if who != "" {
 			b.warnings = append(b.warnings, fmt.Sprintf("sandbox %q keeps its own settings, because %s: %s; when it is stopped (dockerbox stop %s) the next session makes it anew and %s",
 				b.id, who, list, b.id, b.home()))
 			return taken, nil

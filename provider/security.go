@@ -94,6 +94,14 @@ func noFilter() error {
 	}
 }
 
+// notHardened refuses a living sandbox to who wants it hardened and does not want to end what lives in it.
+func notHardened(b box, who string) error {
+	return &contract.BackendError{
+		Reason: fmt.Sprintf("sandbox %q is not hardened, as the settings want it, and %s", b.id, who),
+		Hint:   fmt.Sprintf("dockerbox stop %s ends that; the next session makes the sandbox anew, and it %s", b.id, b.home()),
+	}
+}
+
 // reservedAccount refuses the one number that would be both the account's and that of attaches.
 func reservedAccount() error {
 	return &contract.BackendError{

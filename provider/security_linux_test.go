@@ -44,6 +44,10 @@ func TestHardeningALivingSandbox(t *testing.T) {
 	cfg.Security, cfg.Given = contract.SecurityHardened, []string{"security"}
 	_, err := p.CreateEnvironment(t.Context(), cfg, "")
 	backendError(t, err, "security is standard, wanted hardened; network is bridge, wanted none", "--recreate")
-	cfg.Given = []string{"cpus"}
+	prints(t, open(t, p, contract.Config{Name: cfg.Name, Given: []string{}, Image: cfg.Image, Network: "none", Security: "standard"}), "nohup sleep 7301 >/dev/null 2>&1 &", "")
+	cfg.Adapt = true
+	_, err = p.CreateEnvironment(t.Context(), cfg, "")
+	backendError(t, err, "is not hardened, as the settings want it, and a process runs in it (sleep)", "dockerbox stop", "keeps its home")
+	cfg.Given, cfg.Adapt = []string{"cpus"}, false
 	prints(t, open(t, p, cfg), "cat ~/file", "kept\n")
 }

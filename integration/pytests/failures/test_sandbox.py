@@ -179,7 +179,7 @@ ROWS = [
     ),
     Row(
         "setting of no name",
-        "terminal.backends.dockerbox.imgae: is no setting; there are image, user, pids, sandbox, binary, host, context",
+        "terminal.backends.dockerbox.imgae: is no setting; there are image, user, pids, security, sandbox, binary, host, context",
         NAME_IT.format("imgae"),
         own(imgae="x"),
     ),

@@ -67,6 +67,43 @@ class ShapeTest(ConfigurationCase):
             self.assertEqual(Path(shared, "mine").stat().st_uid, os.getuid())
 
 
+class SecurityTest(ConfigurationCase):
+    def test_hardened(self):
+        with configured(own={"security": "hardened"}):
+            env = self.make()
+            self.assertEqual(
+                inspect(env, "{{.HostConfig.NetworkMode}} {{.HostConfig.CapAdd}} {{.HostConfig.ReadonlyRootfs}}"), "none [] true"
+            )
+            result = env.execute("cd /tmp && export A=1; sudo -n true 2>/dev/null || echo no; touch /etc/x 2>/dev/null || echo no")
+            self.assertEqual((result["output"], result["returncode"]), ("no\nno\n", 0))
+            self.assertEqual(env.execute("kill -9 -1; echo over")["returncode"], 0)
+            self.assertEqual(env.execute("pwd; echo $A")["output"], "/tmp\n1\n")
+
+    def test_with_a_network_that_was_asked_for(self):
+        with configured(docker_network=True, own={"security": "hardened"}):
+            self.assertEqual(inspect(self.make(), "{{.HostConfig.NetworkMode}} {{.HostConfig.ReadonlyRootfs}}"), "bridge true")
+
+    def test_no_word_for_it(self):
+        with configured(own={"security": "strict"}), self.assertRaises(base.EnvironmentConnectionError) as caught:
+            make()
+        self.assertEqual(made_for(OTHER), "")
+        self.assertIn('terminal.backends.dockerbox.security: "strict" must be "standard" or "hardened"', caught.exception.reason)
+
+    def test_a_living_one_with_a_job_is_not_passed_off_as_hardened(self):
+        with configured():
+            env = self.make()
+            env.execute("nohup sleep 7201 >/dev/null 2>&1 &")
+        with configured(own={"security": "hardened"}):
+            with self.assertRaises(base.EnvironmentConnectionError) as caught:
+                make()
+            self.assertIn("is not hardened", caught.exception.reason)
+            self.assertIn("a process runs in it (sleep)", caught.exception.reason)
+            self.assertIn(f"dockerbox stop {OTHER}", caught.exception.retry_hint)
+            env.execute("pkill -f 'sleep 720[1]'")
+            again = self.make()
+            self.assertEqual(inspect(again, "{{.HostConfig.ReadonlyRootfs}}"), "true")
+
+
 class FaultsTest(ConfigurationCase):
     def refused(self):
         with self.assertRaises(base.EnvironmentConnectionError) as caught:

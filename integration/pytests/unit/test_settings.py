@@ -92,6 +92,14 @@ class ConfigTest(unittest.TestCase):
         self.assertEqual(got.config["given"], ["image", "mounts", "pids", "user"])
         self.assertEqual(got.keys["pids"], "terminal.backends.dockerbox.pids")
 
+    def test_security(self):
+        got = wanted({"backends": {"dockerbox": {"security": "hardened"}}})
+        self.assertEqual((got.config["security"], got.keys["security"]), ("hardened", "terminal.backends.dockerbox.security"))
+        self.assertEqual(got.config["given"], ["mounts", "security"], "the network is left to dockerbox")
+        asked = wanted({"docker_network": True, "backends": {"dockerbox": {"security": "hardened"}}})
+        self.assertEqual(asked.config["given"], ["mounts", "network", "security"])
+        self.assertNotIn("security", wanted({"backends": {"dockerbox": {"security": ""}}}).config)
+
     def test_run_as_host_user(self):
         mine = f"{os.getuid()}:{os.getgid()}"
         got = wanted({"docker_run_as_host_user": True})
@@ -136,7 +144,7 @@ class FaultsTest(unittest.TestCase):
     def test_the_backends_own_section(self):
         got = self.faults({"backends": {"dockerbox": {"imge": "x", "user": ["a"], "sandbox": True, "host": 5, "pids": [], "image": None}}})
         self.assertEqual(got, [
-            "terminal.backends.dockerbox.imge: is no setting; there are image, user, pids, sandbox, binary, host, context",
+            "terminal.backends.dockerbox.imge: is no setting; there are image, user, pids, security, sandbox, binary, host, context",
             'terminal.backends.dockerbox.user: ["a"] must be text',
             "terminal.backends.dockerbox.sandbox: true must be text",
         ])  # fmt: skip

@@ -39,6 +39,8 @@ _FIELDS = {
     "persistent": "container_persistent",
 }
 
+# Those of the backend's own section that are.
+_OWN_FIELDS = ("image", "user", "pids", "security")
 
 # Flags of docker run that may let a command change the host without any mount.
 _WAYS_OUT = ("--device", "--cap-add")
@@ -104,7 +106,7 @@ def wanted(sources, passed=None):
     own, faults = backend_settings(sources.merged, passed), _wrong_section(sources.merged, passed)
     values = {field: sources.read(key) for field, key in _FIELDS.items()}
     config = {field: found.value for field, found in values.items()}
-    keys = {field: found.key for field, found in values.items()} | {field: f"{_OWN}.{field}" for field in ("image", "user", "pids", "security")}
+    keys = {field: found.key for field, found in values.items()} | {field: f"{_OWN}.{field}" for field in _OWN_FIELDS}
     keys |= {"name": f"{_OWN}.sandbox"}
     chosen = {field for field, found in values.items() if found.chosen}
 
@@ -126,7 +128,7 @@ def wanted(sources, passed=None):
     if as_host_user.value and not own.user and (numbers := _numbers()):
         config["user"], keys["user"] = numbers, as_host_user.key
         chosen.add("user")
-    for field in ("image", "user", "pids", "security"):
+    for field in _OWN_FIELDS:
         if (value := getattr(own, field)) not in ("", None):
             config[field] = value
             chosen.add(field)
