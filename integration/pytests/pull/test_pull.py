@@ -1,15 +1,19 @@
 """The first calls while an image is missing: answered soon, by how far the pull is, and never on the host.
 
-The images are in a registry whose line is slow: IMAGE_SMALL comes while anybody would wait, IMAGE_SLOW in some 15 s, IMAGE_FAILING in 6 s
+The images are in a registry whose line is slow: IMAGE_SMALL comes while anybody would wait, IMAGE_SLOW in some 16 s, IMAGE_FAILING in 6 s
 and is not what was asked for the first time. IMAGE_LEFT would take a minute.
 """
 
+import json
 import os
 import re
+import tempfile
 import time
 import unittest
+from pathlib import Path
 
 from hermes_fixture import PROVIDER, SANDBOX, base, configured, docker, dockerbox, make, terminal, tool
+from tools import file_tools
 from tools.terminal_tool_lifecycle import cleanup_vm
 
 # What may pass before a call is answered: the patience of 5 s, and time for a machine that is busy.
@@ -66,10 +70,19 @@ class PullTest(Case):
             if len(percents) == 1:
                 self.nothing_is_there()
                 self.health()
+                percents.append(self.files())
         self.assertEqual((result["output"], result["exit_code"]), ("on\ninside", 0), result)
         self.assertGreaterEqual(len(percents), 2)
         self.assertEqual(percents, sorted(percents))
         self.assertGreater(percents[-1], percents[0])
+
+    def files(self):
+        """What the file tools say meanwhile: how far it is, and nothing of the host's files."""
+        secret = Path(self.enterContext(tempfile.TemporaryDirectory())) / "secret"
+        secret.write_text("of the host", encoding="utf-8")
+        answer = json.loads(file_tools.read_file_tool(str(secret)))
+        self.assertNotIn("of the host", str(answer))
+        return self.percent(answer["error"][answer["error"].index("the image ") :])
 
     def health(self):
         """What status displays say meanwhile; ready, or Hermes would take the tool from the agent."""

@@ -8,7 +8,7 @@ from .settings import read_only
 
 logger = logging.getLogger(__name__)
 
-# Seconds a create may take: the image may have to be pulled.
+# Seconds a create may take. A missing image is not what takes them: dockerbox pulls it in the background and says after 5 s how far it is.
 CREATE_PATIENCE = 900.0
 
 _LET_GO_PATIENCE = 30.0
