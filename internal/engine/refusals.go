@@ -81,7 +81,7 @@ var registry = []refusal{
 	{re(`proxyconnect`), "{did}: the daemon's proxy does not answer", "correct the proxy of the docker service (docker info names it), or use an image that docker images lists"},
 	{re(`(?:Get|Head) "https?://([^/"]+)[^"]*": .*(?:refused|timeout|Timeout|canceled|unreachable|no route|reset|deadline|EOF)`), "{did}: the registry $1 does not answer the daemon", hintNetwork},
 	{re(`verification failed for digest|unexpected commit digest|invalid checksum digest`), "{did}: its registry sent something else than was asked for", hintCut},
-	{re(`unexpected EOF|: EOF$|connection reset by peer|broken pipe|stream error|i/o timeout`), "{did}: the connection to its registry was cut", hintCut},
+	{re(`unexpected EOF|(?:^|: )EOF$|connection reset by peer|broken pipe|stream error|i/o timeout`), "{did}: the connection to its registry was cut", hintCut},
 	{re(`unsupported manifest|unsupported media type|unknown media type|unknown blob|target is unknown|Encountered remote`), "{did}: what its registry has of that name is no image, or not a whole one", "choose another image or tag, or have whoever publishes it push it again"},
 }
 

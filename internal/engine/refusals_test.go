@@ -81,6 +81,7 @@ func TestWhatDaemonsSay(t *testing.T) {
 		{true, `Get "https://r.example/v2/": net/http: TLS handshake timeout`, "the registry r.example does not answer the daemon", "firewall"},
 		{true, `Get "https://r.example/v2/": proxyconnect tcp: dial tcp 10.0.0.9:3128: connect: connection refused`, "the daemon's proxy does not answer", "proxy of the docker service"},
 		{true, `unexpected EOF`, "the connection to its registry was cut", "try again"},
+		{true, `EOF`, "the connection to its registry was cut", "try again"},
 		{true, `download failed after attempts=6: EOF`, "the connection to its registry was cut", "try again"},
 		{true, `error pulling image configuration: read tcp 10.0.0.1:3222->10.0.0.2:443: read: connection reset by peer`, "the connection to its registry was cut", "try again"},
 		{true, `filesystem layer verification failed for digest sha256:1234`, "its registry sent something else than was asked for", "proxy"},
