@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -266,8 +267,12 @@ func (c *conn) lost() error {
 
 // why says how the connection ended, which somebody has been told before.
 func (c *conn) why() string {
-	if errors.Is(c.err, io.EOF) {
+	var call *os.SyscallError
+	switch {
+	case errors.Is(c.err, io.EOF):
 		return "the stream ended"
+	case errors.As(c.err, &call): // its addresses say nothing to anybody
+		return call.Err.Error()
 	}
 	return clean(c.err.Error())
 }
