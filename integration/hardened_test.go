@@ -135,7 +135,7 @@ func TestHardenedAgentIsOutOfReach(t *testing.T) {
 // Each account has an agent and a state of its own. Those of other accounts than the sandbox's can be ended by that account, which is said.
 func TestHardenedAccountsAreApart(t *testing.T) {
 	t.Parallel()
-	_, env := hardenedSandbox(t, nil)
+	p, env := hardenedSandbox(t, nil)
 	as := func(user, command string) contract.Result {
 		t.Helper()
 		return run(t, env, contract.Request{Command: command, User: user})
@@ -150,6 +150,18 @@ func TestHardenedAccountsAreApart(t *testing.T) {
 	if got := string(as("1000", "echo $OF").Output) + string(as("4242", "echo $OF").Output) + string(as("0", "echo [$OF]").Output); got != "pn\n4242\n[]\n" {
 		t.Errorf("%q", got)
 	}
+	// What others have going counts as what lives there, and their agents do not.
+	lives := func(want string) {
+		t.Helper()
+		d, err := p.Inspect(t.Context(), env.Info().Name)
+		if err != nil || d.Use == nil || fmt.Sprintf("%d %s", d.Use.Jobs, d.Use.Example) != want {
+			t.Errorf("lives: %+v, %v, want %s", d.Use, err, want)
+		}
+	}
+	lives("0 ")
+	as("4242", "nohup sleep 7103 >/dev/null 2>&1 &")
+	lives("1 sleep")
+	as("4242", "pkill -fx 'sleep 7103'")
 	for _, command := range []string{"pkill -9 -u 4242 -f resident", "pkill -9 -u 0"} {
 		if r := run(t, env, contract.Request{Command: command, User: "pn"}); r.ExitCode == 0 {
 			t.Errorf("pn: %s works", command)

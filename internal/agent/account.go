@@ -158,6 +158,9 @@ func (acc *account) shell(id identity, now *snapshot, split bool) (*shell, error
 // prewarm starts the shell for the next command, unless a right one waits already. Failing costs only time: the next command starts
 // its own, and says why when that fails too.
 func (acc *account) prewarm() {
+	if isGuest() {
+		return
+	}
 	acc.spawning.Lock()
 	defer acc.spawning.Unlock()
 	acc.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -36,6 +37,10 @@ import (
 
 // isFirst is set in an agent that is its container's first process.
 var isFirst atomic.Bool
+
+// isGuest reports whether this is the agent of another account than that of a container whose first process is an agent, too. That one counts
+// what lives there, and cannot tell a shell of ours that waits from one that works, so none waits.
+var isGuest = sync.OnceValue(func() bool { return os.Getpid() != 1 && ownContainer() && firstIs("first") })
 
 // first serves the account until the container stops, as its first process.
 func first(stderr io.Writer) int {

@@ -28,9 +28,14 @@ var ownContainer = sync.OnceValue(func() bool {
 	if err != nil || space == initialPIDs {
 		return false
 	}
-	line, err := os.ReadFile("/proc/1/cmdline")
-	return err == nil && (bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00idle")) || bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00first")))
+	return firstIs("idle") || firstIs("first")
 })
+
+// firstIs reports whether the first process is an agent with that verb.
+func firstIs(verb string) bool {
+	line, err := os.ReadFile("/proc/1/cmdline")
+	return err == nil && bytes.HasSuffix(bytes.TrimRight(line, "\x00"), []byte("/agent\x00"+verb))
+}
 
 // crowd is a number of processes that no command means to have. Where there are more, looking at each of them while they run may take the
 // agent, which gets its share of the processor and no more, longer than anybody waits.

@@ -52,6 +52,9 @@ func roleOf(p procInfo) role {
 	if name := nameOf(p.pid); strings.HasPrefix(name, "runc:[") {
 		return roleComing
 	}
+	if isFirst.Load() && !isOwn(dir) { // another account's agent has marks of its own, and no shell that waits
+		return roleJob
+	}
 	mark, ok := markOf(p.pid)
 	if ok && isMark(mark) && !isGiven(mark) {
 		return roleIdle
@@ -81,6 +84,11 @@ func isAgent(dir string, words []string) bool {
 	if isFirst.Load() { // attaches and the agents of other accounts are not this one's
 		return true
 	}
+	return isOwn(dir)
+}
+
+// isOwn reports whether the process of that directory below /proc runs as the agent's account.
+func isOwn(dir string) bool {
 	var st unix.Stat_t
 	return unix.Stat(dir, &st) == nil && int(st.Uid) == os.Geteuid()
 }
