@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sync"
 
@@ -102,7 +103,7 @@ func (in *input) next() (piece []byte, ok bool) {
 
 // feed writes the queue to f until the end of input or close, and closes f. When the command has closed its side, the rest is dropped
 // and granted all the same: not reading everything is no fault.
-func (in *input) feed(f *os.File) {
+func (in *input) feed(f io.WriteCloser) {
 	defer f.Close()
 	unread, wide := false, false
 	for {
@@ -110,8 +111,8 @@ func (in *input) feed(f *os.File) {
 		if !ok {
 			return
 		}
-		if len(piece) == wire.MaxData && !wide {
-			widen(f)
+		if pipe, ok := f.(*os.File); ok && len(piece) == wire.MaxData && !wide {
+			widen(pipe)
 			wide = true
 		}
 		if !unread {

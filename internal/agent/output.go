@@ -33,7 +33,8 @@ type output struct {
 	reserved int        // bytes that pumps may read and have not read yet
 	starved  int        // pumps that wait for credit
 	pending  []wire.Frame
-	held     int // bytes in pending
+	held     int   // bytes in pending
+	shown    int64 // bytes that were read
 	timer    *time.Timer
 	stopped  bool // reserve gives nothing more
 	closed   bool // put takes nothing more
@@ -142,6 +143,9 @@ func (o *output) open(read, reserved int) bool {
 // release ends a reservation and gives back the credit that was not used of it. o.mu is held.
 func (o *output) release(read, reserved int) {
 	o.reserved -= reserved
+	if o.shown += int64(read); read > 0 {
+		o.change.Broadcast() // see awaitShown
+	}
 	if unused := reserved - read; unused > 0 {
 		o.credit += unused
 		o.change.Broadcast()

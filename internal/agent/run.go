@@ -5,6 +5,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"strconv"
@@ -253,7 +254,11 @@ func (r *run) wait(c *child, before *snapshot) (wire.Exit, report) {
 	status := collect(c.status)
 	fed := make(chan struct{})
 	if r.in != nil {
-		go func() { defer close(fed); r.in.feed(c.stdin) }()
+		var to io.WriteCloser = c.stdin
+		if c.terminal {
+			to = &typist{f: c.stdin, out: r.out}
+		}
+		go func() { defer close(fed); r.in.feed(to) }()
 	} else {
 		_ = c.stdin.Close() // nothing was written
 		close(fed)

@@ -4,6 +4,7 @@ package agent
 
 import (
 	"bytes"
+	"crypto/md5"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -145,6 +146,48 @@ func TestTerminalCarriesBytesInRawMode(t *testing.T) {
 	a.wait()
 	if got := bytes.TrimPrefix(a.out.Bytes(), []byte("up\n")); sha256.Sum256(got) != sha256.Sum256(data) {
 		t.Errorf("%d bytes came back of %d, or others", len(got), size)
+	}
+}
+
+// What is pasted is read and echoed to its last byte, though the kernel drops echoes that find no room: also while somebody is slow to read.
+func TestTerminalEchoesAPaste(t *testing.T) {
+	c := newWorld(t).connect(t)
+	var text, echo strings.Builder
+	for i := range 3000 {
+		fmt.Fprintf(&text, "%06d %s\n", i, strings.Repeat("x", 56))
+	}
+	echo.WriteString(strings.ReplaceAll(text.String(), "\n", "\r\n"))
+	for range 3 {
+		a := c.call(true, func(id uint32) wire.Frame {
+			return wire.Encode(wire.TypeRun, id, wire.Run{
+				Argv: byteWords("bash", "-c", "echo up; head -n 3000 | md5sum"), Stdin: true, Terminal: &wire.Size{Rows: 40, Cols: 132},
+			})
+		})
+		a.until("up\r\n")
+		a.feed([]byte(text.String()))
+		a.wait().want(fmt.Sprintf("up\r\n%s%x  -\r\n", echo.String(), md5.Sum([]byte(text.String()))), 0)
+	}
+	// A program that repeats what it reads shows it twice, each time whole.
+	a := c.onTerminal("bash", "-c", "echo up; head -n 3000")
+	a.until("up\r\n")
+	a.feed([]byte(text.String()))
+	a.wait()
+	if n := len(a.output()); n != len("up\r\n")+2*echo.Len() {
+		t.Errorf("%d bytes, want twice %d", n, echo.Len())
+	}
+}
+
+// Where there is no echo, or no end of it, typing is not held up for long.
+func TestTerminalTakesALongLine(t *testing.T) {
+	c := newWorld(t).connect(t)
+	began := time.Now()
+	a := c.onTerminal("bash", "-c", "echo up; head -c 4000 | wc -c")
+	a.until("up\r\n")
+	a.feed([]byte(strings.Repeat("y", 100_000) + "\n"))
+	a.until("\n4000\r\n")
+	a.wait()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("took %s", took)
 	}
 }
 
