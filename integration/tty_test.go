@@ -47,6 +47,7 @@ func TestTerminals(t *testing.T) {
 	run("a job left behind", jobLeftBehind)
 	run("a terminal without keys", withoutKeys)
 	run("a terminal to itself", shellStatus)
+	run("somebody who is there", somebodyThere)
 }
 
 func firstSizes(t *testing.T, box string) {
@@ -253,6 +254,21 @@ func shellStatus(t *testing.T, box string) {
 	o = at(t, nil, "exec", "-it", "--timeout", "1s", box, "bash", "-c", "printf up; sleep 300")
 	if shown := o.end(124); shown != "up\r\ndockerbox: the command was killed after 1s\r\n" {
 		t.Errorf("%q", shown)
+	}
+}
+
+// somebodyThere wants prune to leave a sandbox alone in which a shell waits for its next line.
+func somebodyThere(t *testing.T, box string) {
+	prune := func() said { return withEnv(t, nil, "prune", "--dry-run", "--idle", "1ms") }
+	o := at(t, nil, "shell", box)
+	o.prompt()
+	if got := prune(); !strings.Contains(got.stderr, "sandbox "+box+" stays: a process runs in it (bash)") {
+		t.Errorf("%+v", got)
+	}
+	o.typed("exit\r")
+	o.end(0)
+	if got := prune(); !strings.Contains(got.stdout, "would remove sandbox "+box+" ") {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -94,8 +94,9 @@ func (k keys) Read(p []byte) (int, error) {
 
 // rawMode is a terminal that passes every key on as it is.
 type rawMode struct {
-	undo []func() error
-	once sync.Once
+	undo  []func() error
+	once  sync.Once
+	leave func() // ends the watch for signals, once
 }
 
 // inRawMode is the process's terminal while it is, nil else. Every way out of the process must put it right, also those that do not come back
@@ -133,7 +134,7 @@ func makeRaw(std streams) (*rawMode, error) {
 		}
 	}
 	inRawMode.Store(raw)
-	handleQuit(raw.restore)
+	raw.leave = sync.OnceFunc(handleQuit(raw.restore))
 	return raw, nil
 }
 
@@ -146,10 +147,11 @@ func (r *rawMode) restore() {
 	})
 }
 
+// giveBack is restore for whoever called makeRaw. Idempotent.
 func (r *rawMode) giveBack() {
 	r.restore()
 	inRawMode.Store(nil)
-	leaveQuit()
+	r.leave()
 }
 
 // checkKeys wants standard input to be a terminal, before anything is started.

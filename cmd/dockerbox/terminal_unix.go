@@ -39,25 +39,32 @@ func watchSize(size func() (contract.TerminalSize, bool)) (sizes <-chan contract
 // quits are the signals on which Go ends a program by itself, without a word to it, and that others send.
 var quits = []os.Signal{syscall.SIGQUIT, syscall.SIGABRT}
 
-// handleQuit has restore called before the process ends by one of quits, and not end at all for output that nobody reads: that is an error like
-// any other.
-func handleQuit(restore func()) {
+// handleQuit has restore called before the process ends by one of quits, and has it not end at all for output that nobody reads: that is an error
+// like any other. leave ends that.
+func handleQuit(restore func()) (leave func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	got := make(chan os.Signal, 1)
 	signal.Notify(got, quits...)
-	go func() { // sleeps until the process ends if none comes
-		s, ok := (<-got).(syscall.Signal)
-		if !ok {
-			return
+	over, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-over:
+		case s := <-got:
+			restore()
+			signal.Reset(s)
+			if number, ok := s.(syscall.Signal); ok {
+				_ = syscall.Kill(os.Getpid(), number) // as if it had not been caught: Go shows what the program is doing
+			}
 		}
-		restore()
-		signal.Reset(s)
-		_ = syscall.Kill(os.Getpid(), s) // as if it had not been caught: Go shows what the program is doing
 	}()
+	return func() {
+		signal.Stop(got)
+		signal.Reset(syscall.SIGPIPE)
+		close(over)
+		<-ended
+	}
 }
-
-// leaveQuit undoes handleQuit.
-func leaveQuit() { signal.Reset(append([]os.Signal{syscall.SIGPIPE}, quits...)...) }
 
 // prepareConsole has nothing to do where terminals understand their own language.
 func prepareConsole() {}

@@ -39,9 +39,7 @@ func watchSize(size func() (contract.TerminalSize, bool)) (sizes <-chan contract
 }
 
 // handleQuit has nothing to do: what ends a program without a word to it cannot be caught here.
-func handleQuit(func()) {}
-
-func leaveQuit() {}
+func handleQuit(func()) (leave func()) { return func() {} }
 
 // prepareConsole finds out whether the console understands the language of terminals, which decides how keys are asked for.
 func prepareConsole() { _, _, _ = term.StdStreams() }
