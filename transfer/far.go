@@ -189,11 +189,17 @@ func (f *far) outcome(result contract.Result, err error) error {
 			Reason: "the agent in the sandbox is older than this dockerbox and cannot copy files", Hint: "dockerbox up --recreate gives the sandbox a new one and keeps the home",
 		}
 	}
-	problem := f.said.failure
-	if problem == "" {
-		problem = "the agent ended with status " + strconv.Itoa(result.ExitCode)
+	path, problem, named := strings.Cut(f.said.failure, "\t")
+	if !named {
+		path, problem = "", f.said.failure
 	}
-	return trouble(there, &archive.Fault{Kind: archive.Kind(result.ExitCode), Problem: problem})
+	if name, err := strconv.Unquote(path); err == nil {
+		path = name
+	}
+	if problem == "" {
+		problem = "the agent in the sandbox ended with status " + strconv.Itoa(result.ExitCode)
+	}
+	return trouble(there, &archive.Fault{Kind: archive.Kind(result.ExitCode), Path: path, Problem: problem})
 }
 
 // exitUsage is the agent's status for words it does not know.

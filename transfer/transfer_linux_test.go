@@ -47,13 +47,13 @@ func TestTreesAndArchives(t *testing.T) {
 	if _, err := In(t.Context(), b, here+"/tree", "~/t", Options{}); err == nil {
 		t.Error("a tree went without being asked for")
 	} else {
-		refused(t, err, "on this machine: "+here+"/tree: is a directory")
+		refused(t, err, here+"/tree on this machine: is a directory")
 	}
 	if totals, err := In(t.Context(), b, here+"/tree", "~/t", Options{Tree: true}); err != nil || totals != (Totals{Files: 1, Bytes: 1}) {
 		t.Fatalf("%v, %v", totals, err)
 	}
 	_, err := Out(t.Context(), b, "~/t", here+"/t", Options{})
-	refused(t, err, "in the sandbox: "+b.home+"/t: is a directory")
+	refused(t, err, b.home+"/t in the sandbox: is a directory")
 	if totals, err := Out(t.Context(), b, "~/t", here+"/t", Options{Tree: true}); err != nil || totals != (Totals{Files: 1, Bytes: 1}) || read(t, here+"/t/sub/x") != "x" {
 		t.Fatalf("%v, %v", totals, err)
 	}
@@ -81,7 +81,7 @@ func TestTreesAndArchives(t *testing.T) {
 	_, err = OutArchive(t.Context(), b, "~/t", failing{}, Options{})
 	refused(t, err, "the archive could not be written: full")
 	_, err = InArchive(t.Context(), b, io.MultiReader(bytes.NewReader(make([]byte, 10)), failing{}), "~/other", Options{})
-	refused(t, err, "on this machine: full")
+	refused(t, err, "full")
 }
 
 type failing struct{}
@@ -100,7 +100,7 @@ func TestDeliver(t *testing.T) {
 	}
 	must(t, os.WriteFile(here+"/a", []byte("newer"), 0o640))
 	totals, err = Deliver(t.Context(), b, files, "~/.hermes", 10, Options{})
-	refused(t, err, "on this machine: "+here+"/large: has 11 bytes, and the most that is delivered is 10, left out")
+	refused(t, err, here+"/large on this machine: has 11 bytes, and the most that is delivered is 10, left out")
 	if totals != (Totals{Files: 1, Bytes: 5}) || read(t, b.home+"/.hermes/cache/images/a") != "newer" {
 		t.Errorf("%v", totals)
 	}
@@ -116,7 +116,7 @@ func TestDeliver(t *testing.T) {
 	}
 	must(t, os.WriteFile(b.home+"/kept", nil, 0o600))
 	_, err = Remove(t.Context(), b, "~/.hermes", []string{"../kept"}, Options{})
-	refused(t, err, "in the sandbox: ../kept: the archive has a name that leads out of the destination")
+	refused(t, err, "../kept in the sandbox: the archive has a name that leads out of the destination")
 	if read(t, b.home+"/kept") != "" {
 		t.Error("it is gone")
 	}
@@ -129,15 +129,15 @@ func TestFailuresSayWhereAndWhat(t *testing.T) {
 		name, reason string
 		err          error
 	}{
-		{"no source", "in the sandbox: /none/such: no such file or directory", second(Out(t.Context(), b, "none/such", here, Options{}))},
-		{"no source here", "on this machine: " + here + "/none: no such file or directory", second(In(t.Context(), b, here+"/none", "~", Options{}))},
-		{"no directory", "in the sandbox: /none: no such file or directory", second(In(t.Context(), b, here+"/a", "/none/such", Options{}))},
-		{"no directory here", "on this machine: " + here + "/none: no such file or directory", second(Out(t.Context(), b, here+"/a", here+"/none/x", Options{}))},
-		{"a device", "in the sandbox: /dev/null: is a device and cannot be copied", second(Out(t.Context(), b, "/dev/null", here+"/x", Options{}))},
-		{"onto a device", "in the sandbox: /dev/null: is neither a file nor a directory, and nothing can be copied onto it", second(In(t.Context(), b, here+"/a", "/dev/null", Options{}))},
+		{"no source", "/none/such in the sandbox: no such file or directory", second(Out(t.Context(), b, "none/such", here, Options{}))},
+		{"no source here", here + "/none on this machine: no such file or directory", second(In(t.Context(), b, here+"/none", "~", Options{}))},
+		{"no directory", "/none in the sandbox: no such file or directory", second(In(t.Context(), b, here+"/a", "/none/such", Options{}))},
+		{"no directory here", here + "/none on this machine: no such file or directory", second(Out(t.Context(), b, here+"/a", here+"/none/x", Options{}))},
+		{"a device", "/dev/null in the sandbox: is a device and cannot be copied", second(Out(t.Context(), b, "/dev/null", here+"/x", Options{}))},
+		{"onto a device", "/dev/null in the sandbox: is neither a file nor a directory, and nothing can be copied onto it", second(In(t.Context(), b, here+"/a", "/dev/null", Options{}))},
 		{"old agent", "the agent in the sandbox is older than this dockerbox and cannot copy files", second(Out(t.Context(), stranger{status: 2}, "/a", here+"/x", Options{}))},
-		{"no agent", "in the sandbox: not found", second(Out(t.Context(), stranger{stderr: "not found\n", status: 127}, "/a", here+"/x", Options{}))},
-		{"silent agent", "in the sandbox: the agent ended with status 9", second(Out(t.Context(), stranger{status: 9}, "/a", here+"/x", Options{}))},
+		{"no agent", "not found", second(Out(t.Context(), stranger{stderr: "not found\n", status: 127}, "/a", here+"/x", Options{}))},
+		{"silent agent", "the agent in the sandbox ended with status 9", second(Out(t.Context(), stranger{status: 9}, "/a", here+"/x", Options{}))},
 		{"lost", "gone", second(Out(t.Context(), stranger{err: &contract.BackendError{Reason: "gone", Hint: "h"}}, "/a", here+"/x", Options{}))},
 		{"lost on the way in", "gone", second(In(t.Context(), stranger{err: &contract.BackendError{Reason: "gone", Hint: "h"}}, here+"/a", "/x", Options{}))},
 	} {
@@ -196,14 +196,14 @@ func TestAStrangerGetsNothing(t *testing.T) {
 		name, reason string
 		box          stranger
 	}{
-		{"endless zeros", "on this machine: *", stranger{stdout: endless(nil)}},
-		{"endless behind the end", "on this machine: there is more behind the archive's end", stranger{stdout: endless(whole.Bytes())}},
-		{"cut", "on this machine: the archive ends in the middle of a file", stranger{stdout: send(archiveOf(5 << 20))}},
-		{"cut and a failure", "in the sandbox: /a: input/output error", stranger{stdout: send(archiveOf(5 << 20)), stderr: "failure: /a: input/output error\n", status: 1}},
-		{"noise", "on this machine: the archive cannot be read: *", stranger{stdout: send(bytes.Repeat([]byte("noise"), 1000))}},
-		{"nothing", "on this machine: there is nothing to unpack: the other side sent no file", stranger{}},
-		{"another name", "on this machine: other: the archive does not begin with what was asked for", stranger{stdout: send(other.Bytes())}},
-		{"terminal commands", "in the sandbox: [2J evil", stranger{stderr: "failure: \x1b[2J\revil\n", status: 1}},
+		{"endless zeros", "*", stranger{stdout: endless(nil)}},
+		{"endless behind the end", "there is more behind the archive's end", stranger{stdout: endless(whole.Bytes())}},
+		{"cut", "the archive ends in the middle of a file", stranger{stdout: send(archiveOf(5 << 20))}},
+		{"cut and a failure", "/a in the sandbox: input/output error", stranger{stdout: send(archiveOf(5 << 20)), stderr: "failure: /a\tinput/output error\n", status: 1}},
+		{"noise", "the archive cannot be read: *", stranger{stdout: send(bytes.Repeat([]byte("noise"), 1000))}},
+		{"nothing", "there is nothing to unpack: the other side sent no file", stranger{}},
+		{"another name", "other on this machine: the archive does not begin with what was asked for", stranger{stdout: send(other.Bytes())}},
+		{"terminal commands", "[2J evil", stranger{stderr: "failure: \x1b[2J\revil\n", status: 1}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			here := t.TempDir()

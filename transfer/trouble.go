@@ -3,6 +3,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"strings"
 	"unicode"
 
@@ -39,7 +40,7 @@ func trouble(where side, err error) error {
 	}
 	var fault *archive.Fault
 	if !errors.As(err, &fault) {
-		fault = &archive.Fault{Kind: archive.Other, Problem: err.Error(), Err: err}
+		fault = &archive.Fault{Kind: archive.Other, Problem: because(err), Err: err}
 	}
 	choice, known := hints[fault.Kind]
 	if !known {
@@ -49,7 +50,11 @@ func trouble(where side, err error) error {
 	if where == there {
 		hint = choice[1]
 	}
-	return &contract.BackendError{Reason: string(where) + ": " + clean(fault.Error()), Hint: hint, Err: fault}
+	reason := fault.Problem
+	if fault.Path != "" {
+		reason = archive.Shown(fault.Path) + " " + string(where) + ": " + reason
+	}
+	return &contract.BackendError{Reason: clean(reason), Hint: hint, Err: fault}
 }
 
 // IsPartial reports whether all was copied but what the error names.
@@ -66,8 +71,17 @@ func interrupted(ctx context.Context) error {
 
 func unwritten(err error) error {
 	return &contract.BackendError{
-		Reason: "the archive could not be written: " + err.Error(), Hint: "see where standard output goes: a full disk, a device, a program that ended", Err: err,
+		Reason: "the archive could not be written: " + because(err), Hint: "see where standard output goes: a full disk, a device, a program that ended", Err: err,
 	}
+}
+
+// because is why a file could not be used, without the system call and its name.
+func because(err error) string {
+	var file *fs.PathError
+	if errors.As(err, &file) {
+		return file.Err.Error()
+	}
+	return err.Error()
 }
 
 // clean keeps what comes from inside on one line and from commanding a terminal.

@@ -20,6 +20,7 @@ var parts = []part{
 	{"true", "`true` with pauses and without", runTrue},
 	{"state", "commands that change or carry shell state", runState},
 	{"bulk", "64 MB of output and of input", runBulk},
+	{"copy", "a tree of 1 GB in and out", runCopy},
 	{"flood", "a command beside one that floods", runFlood},
 	{"parallel", "8 commands at once", runParallel},
 	{"sleep", "how late the end of a command is seen", runSleep},

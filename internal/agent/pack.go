@@ -14,7 +14,8 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/internal/archive"
 )
 
-// What pack and unpack say on stderr, one thing a line: a warning, or at the end the failure or how much there was.
+// What pack, unpack and remove say on stderr, one thing a line: warnings, at the end how much there was, and the failure: a path, which may be
+// empty, a tab, and what is wrong with it.
 const (
 	saidWarning = "warning: "
 	saidFailure = "failure: "
@@ -44,12 +45,16 @@ func copied(totals archive.Totals, err error, stderr io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	fmt.Fprintln(stderr, saidFailure+err.Error())
 	var fault *archive.Fault
-	if errors.As(err, &fault) {
-		return int(fault.Kind)
+	if !errors.As(err, &fault) {
+		fault = &archive.Fault{Kind: archive.Other, Problem: err.Error()}
 	}
-	return exitFailed
+	path := ""
+	if fault.Path != "" {
+		path = archive.Shown(fault.Path)
+	}
+	fmt.Fprintf(stderr, "%s%s\t%s\n", saidFailure, path, fault.Problem)
+	return int(fault.Kind)
 }
 
 // place is where a path of a copy is: "~" is the account's home, and what is not absolute begins at the root, as docker cp has it.

@@ -82,7 +82,7 @@ class DeliveryTest(HermesCase):
             with self.assertLogs(LOGGER, "WARNING") as logged:
                 self.settle()
             self.assertEqual(len(logged.output), 1)
-            self.assertRegex(logged.output[0], r"large\.png: has 500 bytes, and the most that is delivered is 400")
+            self.assertRegex(logged.output[0], r"large\.png on this machine: has 500 bytes, and the most that is delivered is 400")
             self.assertEqual(
                 self.run_in("cat ~/.hermes/cache/images/small.png; ls ~/.hermes/cache/images/large.png 2>/dev/null || true"), "small"
             )
@@ -98,7 +98,7 @@ class DeliveryTest(HermesCase):
             with self.assertLogs(LOGGER, "WARNING") as logged:
                 self.settle()
                 self.assertEqual(self.run_in("echo ran").strip(), "ran")
-            self.assertRegex(logged.output[0], r"in the sandbox: .*\.hermes: .*not a directory")
+            self.assertRegex(logged.output[0], r"\.hermes in the sandbox: .*not a directory")
         finally:
             self.run_in("rm -f ~/.hermes; mv ~/.hermes-away ~/.hermes")
         self.settle()

@@ -1,0 +1,154 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/hermes-dockerbox/dockerbox/contract"
+)
+
+// The tree that is copied: as many files as a large project with its libraries has, of 1 to 99 kB, a gigabyte together.
+const (
+	copyFiles   = 20_000
+	copyLeast   = 1_000
+	copyMost    = 99_000
+	copyFolders = 400
+)
+
+const (
+	copyOurs   = "`dockerbox cp`"
+	copyDocker = "`docker cp`"
+)
+
+// copySum is a shell command that sums up the files below the working directory, with their names.
+const copySum = "find . -type f -print0 | sort -z | xargs -0 sha256sum | sha256sum"
+
+// runCopy copies a tree into a sandbox and out of it. The two take turns, each to a place where nothing is.
+func runCopy(ctx context.Context, b *bench) ([]row, error) {
+	box, err := b.goPath(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c := &copier{b: b, box: box, id: box.env.Info().ContainerID, name: box.env.Info().Name, tree: filepath.Join(b.dir, "tree")}
+	files := b.count(copyFiles, copyFolders)
+	if err := makeTree(c.tree, files); err != nil {
+		return nil, err
+	}
+	if c.sum, err = b.output(ctx, "bash", "-c", "cd "+c.tree+" && "+copySum); err != nil {
+		return nil, err
+	}
+	var rows []row
+	for _, way := range []struct {
+		what string
+		do   func(context.Context, string) (time.Duration, error)
+	}{{"in", c.in}, {"out", c.out}} {
+		who := []string{copyOurs, copyDocker}
+		taken, err := rounds(ctx, b.count(3, 1), who, way.do)
+		if err != nil {
+			return nil, fmt.Errorf("copy %s: %w", way.what, err)
+		}
+		what := fmt.Sprintf("a tree of %d files, %s", files, way.what)
+		ours, dockers := measured("copy", what, copyOurs, inMS, taken[copyOurs]), measured("copy", what, copyDocker, inMS, taken[copyDocker])
+		rows = append(rows, ours.atLeast(as(dockers), ours.faster(dockers), 1.2), dockers)
+	}
+	return rows, c.remove(ctx, "/tmp/t-bench-in")
+}
+
+// makeTree makes the files, the same ones each time.
+func makeTree(dir string, files int) error {
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // no secret
+	noise := make([]byte, 1<<20)
+	for i := range noise {
+		noise[i] = byte(random.Uint32())
+	}
+	for i := range files {
+		below := filepath.Join(dir, fmt.Sprintf("d%02d", i%copyFolders/8), fmt.Sprintf("e%d", i%8))
+		if i < copyFolders {
+			if err := os.MkdirAll(below, 0o755); err != nil { //nolint:gosec,mnd // others inside read it
+				return err
+			}
+		}
+		size := copyLeast + random.IntN(copyMost-copyLeast)
+		at := random.IntN(len(noise) - size)
+		if err := os.WriteFile(filepath.Join(below, fmt.Sprintf("file-%05d", i)), noise[at:at+size], 0o644); err != nil { //nolint:gosec,mnd // as above
+			return err
+		}
+	}
+	return nil
+}
+
+type copier struct {
+	b              *bench
+	box            *goPath
+	id, name, tree string
+	sum            string // of the tree
+}
+
+// in times a copy into the sandbox. What arrives is held against what was sent, and stays for the copies out.
+func (c *copier) in(ctx context.Context, who string) (time.Duration, error) {
+	const dest = "/tmp/t-bench-in"
+	if err := c.remove(ctx, dest); err != nil {
+		return 0, err
+	}
+	took, err := c.time(ctx, who, c.tree, dest, true)
+	if err != nil {
+		return 0, err
+	}
+	sum, err := c.inside(ctx, "cd "+dest+" && "+copySum)
+	return took, c.same(sum, err)
+}
+
+func (c *copier) out(ctx context.Context, who string) (time.Duration, error) {
+	dest := filepath.Join(c.b.dir, "out")
+	if err := os.RemoveAll(dest); err != nil {
+		return 0, err
+	}
+	took, err := c.time(ctx, who, "/tmp/t-bench-in", dest, false)
+	if err != nil {
+		return 0, err
+	}
+	sum, err := c.b.output(ctx, "bash", "-c", "cd "+dest+" && "+copySum)
+	return took, c.same(sum, err)
+}
+
+func (c *copier) same(sum string, err error) error {
+	if err == nil && sum != c.sum {
+		err = fmt.Errorf("what arrived is not what was sent: %s, %s", sum, c.sum)
+	}
+	return err
+}
+
+func (c *copier) time(ctx context.Context, who, from, to string, in bool) (time.Duration, error) {
+	program, words, box := c.b.dockerbox, []string{"cp", "-r"}, c.name
+	if who == copyDocker {
+		program, words, box = "docker", []string{"cp"}, c.id
+	}
+	if in {
+		to = box + ":" + to
+	} else {
+		from = box + ":" + from
+	}
+	began := time.Now()
+	_, err := c.b.output(ctx, program, append(words, from, to)...)
+	return time.Since(began), err
+}
+
+func (c *copier) inside(ctx context.Context, command string) (string, error) {
+	r, err := c.box.env.Execute(ctx, contract.Request{Argv: []string{"bash", "-c", command}, User: "0"})
+	if err == nil && r.ExitCode != 0 {
+		err = fmt.Errorf("%s: %.300s", command, r.Output)
+	}
+	return strings.TrimSpace(string(r.Output)), err
+}
+
+func (c *copier) remove(ctx context.Context, dir string) error {
+	_, err := c.inside(ctx, "rm -rf "+dir)
+	return err
+}
