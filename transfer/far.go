@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/archive"
@@ -133,18 +134,21 @@ var errNoReader = errors.New("the copy is over")
 
 func (f *far) totals() Totals { return f.said.totals }
 
-// send runs the agent's words with what pack writes as their input.
-func (o Options) send(ctx context.Context, box Sandbox, words []string, pack func(io.Writer) (Totals, error)) (Totals, error) {
+// send runs the agent's words with what pack writes as their input. When the command is over, whoever still packs finds that out with its next
+// write. With endless it is not waited for before: it may be reading something that never ends.
+func (o Options) send(ctx context.Context, box Sandbox, words []string, endless bool, pack func(io.Writer) (Totals, error)) (Totals, error) {
 	r, w := io.Pipe()
 	type packed struct {
 		totals Totals
 		err    error
 	}
 	done := make(chan packed, 1)
+	var whole atomic.Bool // all was packed, or failed to be
 	go func() {
 		b := bufio.NewWriterSize(w, pieceSize)
 		totals, err := pack(b)
 		sent := b.Flush()
+		whole.Store(true)
 		if err == nil || IsPartial(err) {
 			_ = w.CloseWithError(sent) // never fails
 			err = errors.Join(err, sent)
@@ -157,7 +161,10 @@ func (o Options) send(ctx context.Context, box Sandbox, words []string, pack fun
 	f.said.warn = o.Warn
 	result, err := box.Execute(ctx, contract.Request{Argv: words, User: o.User, Stdin: r, Stdout: io.Discard, Stderr: &f.said})
 	_ = r.CloseWithError(errNoReader) // never fails; ends whoever still packs
-	mine := <-done
+	var mine packed
+	if !endless || whole.Load() {
+		mine = <-done
+	}
 	if mine.totals == (Totals{}) {
 		mine.totals = f.said.totals
 	}

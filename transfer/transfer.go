@@ -11,6 +11,8 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/hermes-dockerbox/dockerbox/contract"
 	"github.com/hermes-dockerbox/dockerbox/internal/archive"
@@ -78,16 +80,18 @@ func OutArchive(ctx context.Context, box Sandbox, source string, w io.Writer, o 
 // In copies source on this machine to dest in the sandbox. Errors and what they leave are as for Out.
 func In(ctx context.Context, box Sandbox, source, dest string, o Options) (Totals, error) {
 	o = o.synchronized()
-	return o.send(ctx, box, o.unpackWords(dest, archive.Name(source), false), func(w io.Writer) (Totals, error) {
+	return o.send(ctx, box, o.unpackWords(dest, archive.Name(source), false), false, func(w io.Writer) (Totals, error) {
 		return archive.Pack(w, source, archive.PackOptions{Tree: o.Tree, Progress: o.Progress, Warn: o.Warn})
 	})
 }
 
-// InArchive unpacks the tar archive r in dest, a directory in the sandbox.
+// InArchive unpacks the tar archive r in dest, a directory in the sandbox. A Read of r that blocks is not waited for when the copy is over, so
+// the goroutine that reads may outlive the call until r returns.
 func InArchive(ctx context.Context, box Sandbox, r io.Reader, dest string, o Options) (Totals, error) {
 	o = o.synchronized()
 	counted := &counter{report: o.Progress}
-	return o.send(ctx, box, o.unpackWords(dest, "", true), func(w io.Writer) (Totals, error) {
+	defer counted.stop()
+	return o.send(ctx, box, o.unpackWords(dest, "", true), true, func(w io.Writer) (Totals, error) {
 		_, err := io.Copy(w, io.TeeReader(r, counted))
 		return Totals{}, err
 	})
@@ -101,7 +105,7 @@ type File = archive.File
 func Deliver(ctx context.Context, box Sandbox, files []File, dest string, limit int64, o Options) (Totals, error) {
 	o = o.synchronized()
 	o.Parents = true
-	return o.send(ctx, box, o.unpackWords(dest, "", true), func(w io.Writer) (Totals, error) {
+	return o.send(ctx, box, o.unpackWords(dest, "", true), false, func(w io.Writer) (Totals, error) {
 		return archive.PackFiles(w, files, limit)
 	})
 }
@@ -109,7 +113,7 @@ func Deliver(ctx context.Context, box Sandbox, files []File, dest string, limit 
 // Remove removes files below dir in the sandbox by their slash-separated paths, and returns how many there were.
 func Remove(ctx context.Context, box Sandbox, dir string, names []string, o Options) (int64, error) {
 	o = o.synchronized()
-	totals, err := o.send(ctx, box, []string{wire.AgentPath, "remove", dir}, func(w io.Writer) (Totals, error) {
+	totals, err := o.send(ctx, box, []string{wire.AgentPath, "remove", dir}, false, func(w io.Writer) (Totals, error) {
 		_, err := io.WriteString(w, strings.Join(names, "\x00")+"\x00")
 		return Totals{}, err
 	})
@@ -119,16 +123,28 @@ func Remove(ctx context.Context, box Sandbox, dir string, names []string, o Opti
 // unbuffered hides a writer's ReadFrom, for which a pipe's pieces would be read in sizes of its own.
 type unbuffered struct{ io.Writer }
 
-// counter counts bytes that pass.
+// counter counts bytes that pass. Safe for concurrent use.
 type counter struct {
-	report func(Totals)
+	mu     sync.Mutex
+	report func(Totals) // nil once nobody is to hear more
 	n      int64
+	shown  time.Time
 }
 
 func (c *counter) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.n += int64(len(p))
-	if c.report != nil {
+	const every = 50 * time.Millisecond
+	if now := time.Now(); c.report != nil && now.Sub(c.shown) >= every {
+		c.shown = now
 		c.report(Totals{Bytes: c.n})
 	}
 	return len(p), nil
+}
+
+func (c *counter) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.report = nil
 }

@@ -161,12 +161,12 @@ func names(t *testing.T, dir string) string {
 	return strings.Join(all, " ")
 }
 
-// archiveOf is a stream of ours with one large file that is cut after n bytes.
-func archiveOf(n int) []byte {
+// archiveOf is a stream with one large file that is cut after n bytes.
+func archiveOf(name string, n int) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: ".", Size: 10 << 20, Mode: 0o600}) // into memory
-	_, _ = w.Write(make([]byte, n))                                                               // as above
+	_ = w.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 10 << 20, Mode: 0o600}) // into memory
+	_, _ = w.Write(make([]byte, n))                                                                // as above
 	return b.Bytes()
 }
 
@@ -198,8 +198,8 @@ func TestAStrangerGetsNothing(t *testing.T) {
 	}{
 		{"endless zeros", "*", stranger{stdout: endless(nil)}},
 		{"endless behind the end", "there is more behind the archive's end", stranger{stdout: endless(whole.Bytes())}},
-		{"cut", "the archive ends in the middle of a file", stranger{stdout: send(archiveOf(5 << 20))}},
-		{"cut and a failure", "/a in the sandbox: input/output error", stranger{stdout: send(archiveOf(5 << 20)), stderr: "failure: /a\tinput/output error\n", status: 1}},
+		{"cut", "the archive ends in the middle of a file", stranger{stdout: send(archiveOf(".", 5<<20))}},
+		{"cut and a failure", "/a in the sandbox: input/output error", stranger{stdout: send(archiveOf(".", 5<<20)), stderr: "failure: /a\tinput/output error\n", status: 1}},
 		{"noise", "the archive cannot be read: *", stranger{stdout: send(bytes.Repeat([]byte("noise"), 1000))}},
 		{"nothing", "there is nothing to unpack: the other side sent no file", stranger{}},
 		{"another name", "other on this machine: the archive does not begin with what was asked for", stranger{stdout: send(other.Bytes())}},
@@ -271,5 +271,24 @@ func TestAnInterruptedCopyLeavesNoHalfFile(t *testing.T) {
 	refused(t, err, "the copy was interrupted")
 	if left := names(t, here); left != "large old" || read(t, here+"/old") != "old" {
 		t.Errorf("here there is %s", left)
+	}
+}
+
+// Nobody waits for whoever sends an archive and stops in the middle of it.
+func TestAnInterruptedCopyOfAnArchiveThatStops(t *testing.T) {
+	b := newBox(t)
+	must(t, os.WriteFile(b.home+"/large", []byte("old"), 0o600))
+	r, w := io.Pipe()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	defer cancel(nil)
+	go func() {
+		_, _ = w.Write(archiveOf("large", 5<<20)) // the copy says what became of it
+		cancel(contract.ErrInterrupted)
+	}()
+	_, err := InArchive(ctx, b, r, "~", Options{})
+	refused(t, err, "the copy was interrupted")
+	must(t, w.Close())
+	if left := names(t, b.home); left != "large" || read(t, b.home+"/large") != "old" {
+		t.Errorf("inside there is %s", left)
 	}
 }
