@@ -148,3 +148,28 @@ setsid -f bash launcher.sh >/dev/null 2>&1`).want("", 0)
 	looker.sh("setsid -f bash used/launcher.sh >/dev/null 2>&1; setsid -f ./Xvnc 8784 >/dev/null 2>&1").want("", 0)
 	eventually(t, "what was opened there counts, and what only has such a name", func() bool { a := looker.jobs(); return a.Jobs == 6 && a.Screen == 4 })
 }
+
+// What its owner should know of a sandbox is said once, in a line each.
+func TestWhatTheLogTells(t *testing.T) {
+	w := newWorld(t)
+	var log strings.Builder
+	w.agent.journal = journal{open: func() (io.WriteCloser, error) { return kept{&log}, nil }}
+	w.agent.loginLimit = 200 * time.Millisecond
+	w.rc(".profile", "while :; do :; done\n")
+	c := w.connect(t)
+	c.sh("echo on").want("on\n", 0)
+	c.query(wire.Query{Op: wire.OpEnd})
+	want := "dockerbox-agent: the login profile of user " + w.user + " was ended, for it did not end within 200ms; commands run without what it had left to do\n" +
+		"dockerbox-agent: everything is asked to end, and given 0s\n"
+	if got := log.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	w.agent.journal.say("two\nlines")
+	if got := log.String()[len(want):]; got != "dockerbox-agent: two lines\n" {
+		t.Errorf("%q", got)
+	}
+	// A log that cannot be had changes nothing.
+	w.agent.journal.open = func() (io.WriteCloser, error) { return nil, io.ErrClosedPipe }
+	w.agent.journal.say("nobody hears it")
+	(journal{}).say("nor this")
+}
