@@ -61,7 +61,7 @@ const caseLimit = 2 * time.Minute
 func Cases() []Case {
 	return slices.Concat(
 		attributeCases(), startCases(), homeCases(), directoryCases(), stateCases(), statusCases(), killCases(),
-		inputCases(), outputCases(), terminalCases(), fileCases(), prefixCases(), lifeCases(), changeCases(), recreationCases(),
+		inputCases(), outputCases(), terminalCases(), fileCases(), prefixCases(), dialCases(), lifeCases(), changeCases(), recreationCases(),
 	)
 }
 

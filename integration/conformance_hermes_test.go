@@ -23,6 +23,7 @@ var declaredByHermes = func() map[string]string {
 		streams = "Hermes's execute gives output when the command is over; streams go through exec_prefix"
 		session = "Hermes gives no variables to a single execute; the plugin's own are held in pytests/hermes"
 		bound   = "Hermes's bound is a setting (tool_output.max_bytes), not an argument"
+		ports   = "Hermes connects to no ports of a backend"
 		recall  = "Hermes names the directory it recorded with every command"
 		kind    = "Hermes knows one kind of failure around a sandbox"
 		// What it does about them is held in pytests/hermes.
@@ -30,6 +31,14 @@ var declaredByHermes = func() map[string]string {
 		closed   = "the plugin's environment attaches again when it is used after cleanup()"
 	)
 	return map[string]string{
+		"dial/refused":                       ports,
+		"dial/ports-of-the-sandbox-alone":    ports,
+		"dial/end-of-writing":                ports,
+		"dial/end-of-reading":                ports,
+		"dial/close-delivers":                ports,
+		"dial/reset-shows":                   ports,
+		"dial/broken-off":                    ports,
+		"dial/side-by-side":                  ports,
 		"attributes/faults-come-together":    kind,
 		"directory/of-words":                 words,
 		"directory/given-does-not-leak":      recall,
