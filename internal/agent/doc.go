@@ -6,6 +6,9 @@
 // (ulimit -q) that differs from command to command, and, only while a text sets traps, a function named trap. Names that begin
 // with __dockerbox belong to the agent and never last, nor does a function named builtin or exec.
 //
+// Where nobody has capabilities, as in a hardened sandbox, the agent is the container's first process and runs as the sandbox's account; see
+// first.go. Other accounts have a resident of their own there.
+//
 // The package knows nothing of Docker. It runs on Linux only and needs nothing in the image but bash, and not even that for
 // commands given as words. Of root's capabilities it needs SETUID, SETGID and KILL.
 package agent

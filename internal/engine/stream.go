@@ -32,7 +32,8 @@ type Conn interface {
 
 var _ Conn = (*Stream)(nil)
 
-// Exec runs argv in a container as user ("" = the container's own) with its three streams attached. The program ends when its
+// Exec runs argv in a container as user ("" = the container's own) with its three streams attached. It starts in /, because the container's own
+// directory is one that not everybody may enter. The program ends when its
 // standard input does, if it minds that; Close does not kill it.
 func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (Conn, error) {
 	did := fmt.Sprintf("starting %s in container %s", argv[0], short(id))
@@ -40,7 +41,7 @@ func (e *Engine) Exec(ctx context.Context, id, user string, argv []string) (Conn
 		return nil, err
 	}
 	made, err := e.api.ContainerExecCreate(ctx, id, container.ExecOptions{
-		User: user, Cmd: argv, AttachStdin: true, AttachStdout: true, AttachStderr: true,
+		User: user, Cmd: argv, WorkingDir: "/", AttachStdin: true, AttachStdout: true, AttachStderr: true,
 	})
 	if err != nil {
 		return nil, e.explain(did, err)
