@@ -16,7 +16,7 @@ type sentence struct{ row, text, hint string }
 // sentences lists those of all rows.
 func sentences() []sentence {
 	var all []sentence
-	for _, rows := range [][]badInput{usageRows(), daemonRows(), imageRows(), missingRows(), livingRows(), pluginRows(), pullRows(), ttyRows(), hardenedRows(), houseRows()} {
+	for _, rows := range [][]badInput{usageRows(), daemonRows(), imageRows(), missingRows(), livingRows(), pluginRows(), pullRows(), ttyRows(), hardenedRows(), houseRows(), copyRows(), forwardRows()} {
 		for _, row := range rows {
 			if row.err != "" {
 				all = append(all, sentence{row.name, row.err, row.hint})
