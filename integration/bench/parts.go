@@ -30,6 +30,7 @@ var parts = []part{
 	{"attach", "re-attach", runAttach},
 	{"flat", "`true` beside jobs and files", runFlat},
 	{"crowd", "`true` beside 50 sandboxes, ps over 200", runCrowd},
+	{"forward", "a forwarded port", runForward},
 	{"desktop", "the screen", runDesktop},
 	{"program", "the executable: its size, how fast it starts", runProgram},
 }
