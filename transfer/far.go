@@ -191,7 +191,7 @@ func (f *far) outcome(result contract.Result, err error) error {
 		return err
 	case result.ExitCode == 0:
 		return nil
-	case f.said.failure == "" && result.ExitCode == exitUsage:
+	case result.ExitCode == exitUsage: // of none of its failures
 		return &contract.BackendError{
 			Reason: "the agent in the sandbox is older than this dockerbox and cannot copy files", Hint: "dockerbox up --recreate gives the sandbox a new one and keeps the home",
 		}

@@ -135,7 +135,7 @@ func TestFailuresSayWhereAndWhat(t *testing.T) {
 		{"no directory here", here + "/none on this machine: no such file or directory", second(Out(t.Context(), b, here+"/a", here+"/none/x", Options{}))},
 		{"a device", "/dev/null in the sandbox: is a device and cannot be copied", second(Out(t.Context(), b, "/dev/null", here+"/x", Options{}))},
 		{"onto a device", "/dev/null in the sandbox: is neither a file nor a directory, and nothing can be copied onto it", second(In(t.Context(), b, here+"/a", "/dev/null", Options{}))},
-		{"old agent", "the agent in the sandbox is older than this dockerbox and cannot copy files", second(Out(t.Context(), stranger{status: 2}, "/a", here+"/x", Options{}))},
+		{"old agent", "the agent in the sandbox is older than this dockerbox and cannot copy files", second(Out(t.Context(), stranger{stderr: "dockerbox-agent runs inside a sandbox\n", status: 2}, "/a", here+"/x", Options{}))},
 		{"no agent", "not found", second(Out(t.Context(), stranger{stderr: "not found\n", status: 127}, "/a", here+"/x", Options{}))},
 		{"silent agent", "the agent in the sandbox ended with status 9", second(Out(t.Context(), stranger{status: 9}, "/a", here+"/x", Options{}))},
 		{"lost", "gone", second(Out(t.Context(), stranger{err: &contract.BackendError{Reason: "gone", Hint: "h"}}, "/a", here+"/x", Options{}))},

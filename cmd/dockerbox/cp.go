@@ -78,11 +78,16 @@ func split(word string) (name, path string) {
 	if at <= 0 || filepath.IsAbs(word) || strings.HasPrefix(word, ".") {
 		return "", word
 	}
-	if i := strings.Index(word, ":/"); i > 0 {
-		at = i
-	} else if i := strings.Index(word, ":~"); i > 0 {
-		at = i
-	} else if strings.Contains(word[:at], "/") {
+	sure := len(word) // where a colon is followed by what only a path begins with
+	for _, begin := range []string{":/", ":~"} {
+		if i := strings.Index(word, begin); i > 0 {
+			sure = min(sure, i)
+		}
+	}
+	switch {
+	case sure < len(word):
+		at = sure
+	case strings.Contains(word[:at], "/"):
 		return "", word
 	}
 	return word[:at], word[at+1:]

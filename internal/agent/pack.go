@@ -29,6 +29,7 @@ func pack(args []string, stdout, stderr io.Writer) int {
 	recursive := flags.Bool("r", false, "directories too")
 	plain := flags.Bool("tar", false, "an archive for other programs")
 	if flags.Parse(args) != nil || flags.NArg() != 1 {
+		fmt.Fprintln(stderr, usage)
 		return exitUsage
 	}
 	source := place(flags.Arg(0))

@@ -27,6 +27,7 @@ func unpack(args []string, stdin io.Reader, stderr io.Writer) int {
 	plain := flags.Bool("tar", false, "an archive of another program")
 	parents := flags.Bool("parents", false, "make the directories above")
 	if flags.Parse(args) != nil || flags.NArg() != 1 {
+		fmt.Fprintln(stderr, usage)
 		return exitUsage
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
