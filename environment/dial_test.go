@@ -350,6 +350,34 @@ func TestDialedWaitsAlone(t *testing.T) {
 	}
 }
 
+// What comes after a close is for nobody, and is not kept.
+func TestDialedKeepsNothingAfterItsEnd(t *testing.T) {
+	e := connect(t, dials(func(a *far, id uint32, _ wire.Dial) {
+		a.stand(id)
+		a.output(id, "early")
+		if _, ok := a.next(wire.TypeKill); ok {
+			a.output(id, "late")
+		}
+	}))
+	c, err := e.Dial(t.Context(), "tcp", "127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, ok := c.(*dialed)
+	if !ok {
+		t.Fatalf("%T", c)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	<-e.conn.ask(wire.Query{Op: wire.OpPing}) // answered behind the last output
+	d.call.mu.Lock()
+	defer d.call.mu.Unlock()
+	if n := len(d.call.pending); n > 0 || d.call.given != wire.Window-len("early")-len("late") {
+		t.Errorf("%d pieces are kept, with %d bytes to come", n, d.call.given)
+	}
+}
+
 // A reader or writer that waits hears of the end.
 func TestDialedWakesWhoWaits(t *testing.T) {
 	for name, end := range map[string]func(contract.Conn) error{"close": contract.Conn.Close, "reset": contract.Conn.Reset} {

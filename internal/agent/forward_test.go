@@ -300,9 +300,15 @@ func TestForwardsDoNotWaitForASlowReader(t *testing.T) {
 		}
 	})
 	echo := serving(t, "127.0.0.1:0", func(c *net.TCPConn) { _, _ = io.Copy(c, c) }) // the test looks at what comes back
-	c := newWorld(t).connect(t)
+	w := newWorld(t)
+	c := w.connect(t)
 	slow := c.dialTo(wire.Dial{Network: "tcp", Address: fmt.Sprintf("127.0.0.1:%d", port)}, true)
 	eventually(t, "the window is full", func() bool { return len(slow.output()) == wire.Window })
+	w.agent.courtesy.mu.Lock()
+	if w.agent.courtesy.live != 1 {
+		t.Error("commands do not know of the flood")
+	}
+	w.agent.courtesy.mu.Unlock()
 	a := c.dial(echo)
 	data := noise(4, 4<<20)
 	a.supply(data)
