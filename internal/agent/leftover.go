@@ -4,9 +4,12 @@ package agent
 
 import (
 	"os"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
 // What remains of a command's pipes when its Exit has been sent.
@@ -21,11 +24,11 @@ const (
 	discardEvery = 100 * time.Millisecond
 )
 
-// settle waits after the main process ended until its output is out: until all pumps are done, or a while after the last byte. Time
-// during which the host gives no credit does not count, because then what the command itself wrote may still be in the pipe.
+// settle waits after the main process ended until its output is out: until all pumps are done, or a while after the last byte. What the command
+// itself wrote is waited for as long as it takes: the host may give its credit late.
 //
-// It ends without the credit once the host wants the command dead: then it may not be reading any more, and waits for the Exit.
-func (o *output) settle(pumps, abandoned, killed <-chan struct{}) {
+// It ends without that once the host wants the command dead: then it may not be reading any more, and waits for the Exit.
+func (o *output) settle(pumps, abandoned, killed <-chan struct{}, own *remains) {
 	idle, limit := time.NewTimer(quiet), time.NewTimer(restless)
 	defer idle.Stop()
 	defer limit.Stop()
@@ -38,7 +41,7 @@ func (o *output) settle(pumps, abandoned, killed <-chan struct{}) {
 		}
 	}
 	for {
-		waited := o.waiting()
+		left := own.left()
 		select {
 		case <-pumps:
 			return
@@ -47,19 +50,58 @@ func (o *output) settle(pumps, abandoned, killed <-chan struct{}) {
 		case <-o.moved:
 			idle.Reset(quiet)
 		case <-idle.C:
-			if waited = waited || o.waiting(); !waited || dead() {
+			// With its own out, what waits for credit is a job's: the limit is enough for that.
+			if left = left && own.left(); dead() || !left && !o.waiting() {
 				return
 			}
 			idle.Reset(quiet)
 		case <-limit.C:
-			if waited = waited || o.waiting(); !waited || dead() {
+			if left = left && own.left(); dead() || !left {
 				return
 			}
-		}
-		if waited {
 			limit.Reset(restless)
 		}
 	}
+}
+
+// remains are what a command wrote before it ended and is still in its pipes. For settle's goroutine.
+type remains struct {
+	out   *output
+	files []*os.File // that have not been seen empty
+	// enough is how many bytes have been read in all when nothing of it can be left: a job may write on and never let a pipe be empty.
+	enough int64
+}
+
+// remain is to be called when the command has ended, with the pipes that pumps read.
+func remain(o *output, files ...*os.File) *remains {
+	w := &remains{out: o, enough: o.total()}
+	for _, f := range files {
+		if f != nil {
+			w.files = append(w.files, f)
+			w.enough += pipeSize + wire.MaxData // what a pipe holds, and a pump may have read and not counted yet
+		}
+	}
+	return w
+}
+
+// left reports whether there may be some.
+func (w *remains) left() bool {
+	w.files = slices.DeleteFunc(w.files, isEmpty)
+	return len(w.files) > 0 && w.out.total() < w.enough
+}
+
+// isEmpty reports whether there is nothing to read. What a pump has read already it sends in any case.
+func isEmpty(f *os.File) bool {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return true
+	}
+	empty := true
+	err = raw.Control(func(fd uintptr) {
+		look := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		empty = again(func() error { _, err := unix.Poll(look, 0); return err }) != nil || look[0].Revents&unix.POLLIN == 0
+	})
+	return err != nil || empty
 }
 
 // leave keeps reading f, which a surviving job may write to, and throws away what comes: without a reader the job would be ended by

@@ -152,6 +152,13 @@ func (o *output) release(read, reserved int) {
 	}
 }
 
+// total is how many bytes have been read.
+func (o *output) total() int64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.shown
+}
+
 // say puts a line of the agent's own where the command's stderr goes, before the command has begun.
 func (o *output) say(split bool, line string) {
 	kind := wire.TypeOutput

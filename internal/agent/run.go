@@ -292,7 +292,7 @@ func (r *run) wait(c *child, before *snapshot) (wire.Exit, report) {
 	if err != nil {
 		rep.states = nil // something else wrote there: nothing of it is believed
 	}
-	r.out.settle(pumps, r.conn.gone, r.killed)
+	r.out.settle(pumps, r.conn.gone, r.killed, remain(r.out, c.stdout, c.stderr))
 
 	r.out.stop()
 	if r.in != nil {

@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -265,4 +266,24 @@ func TestLongText(t *testing.T) {
 	w := newWorld(t)
 	c := w.connect(t)
 	c.sh("echo "+strings.Repeat("q", 2_000_000)+" | wc -c").want("2000001\n", 0)
+}
+
+// A host that takes a command's output bit by bit gets all of it, however long the command has been over, and whatever else begins meanwhile.
+func TestSlowHostGetsAllOfAnEndedCommand(t *testing.T) {
+	w := newWorld(t)
+	c := w.connect(t)
+	const rest, step = 300_000, 10_000
+	a := c.call(true, func(id uint32) wire.Frame {
+		return wire.Encode(wire.TypeRun, id, wire.Run{Argv: byteWords("head", "-c", strconv.Itoa(wire.Window+rest), "/dev/zero")})
+	})
+	eventually(t, "the window is filled", func() bool { return len(a.output()) == wire.Window })
+	for granted := 0; granted < rest; granted += step {
+		c.sh("true").want("", 0)
+		a.send(wire.TypeCredit, binary.BigEndian.AppendUint32(nil, step))
+		time.Sleep(restless / 20) // what is slow about the host: three times as long as a job may be restless, in all
+	}
+	a.wait()
+	if n := len(a.output()); n != wire.Window+rest || a.exit.Code != 0 {
+		t.Fatalf("%d bytes of %d, exit %+v", n, wire.Window+rest, a.exit)
+	}
 }
