@@ -53,7 +53,7 @@ func (f *fake) Realpath(context.Context, string) (string, error) { return f.text
 func (f *fake) Execute(context.Context, contract.Request) (contract.Result, error) {
 	return f.result, nil
 }
-func (*fake) Dial(context.Context, string, string) (contract.Conn, error) { return nil, nil }
+func (*fake) Dial(context.Context, string, string) (contract.Conn, error)  { return nil, nil }
 func (f *fake) ExecPrefix(context.Context, string, bool) ([]string, error) { return f.argv, nil }
 func (f *fake) CreateEnvironment(context.Context, contract.Config, string) (contract.Environment, error) {
 	return f, nil
