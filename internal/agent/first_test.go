@@ -73,9 +73,10 @@ func TestTheFirstProcessHearsNothingAndItsChildrenAll(t *testing.T) {
 		must(t, err)
 		return n
 	}
-	const all = ^uint64(0) &^ (1<<(unix.SIGKILL-1) | 1<<(unix.SIGSTOP-1) | 1<<(32-1) | 1<<(33-1) | 1<<(34-1)) // the last three are for C libraries
+	const libraries = 1<<(32-1) | 1<<(33-1) | 1<<(34-1) // signals of C libraries, which Go leaves as whoever started the tests has them
+	const all = ^uint64(0) &^ (1<<(unix.SIGKILL-1) | 1<<(unix.SIGSTOP-1) | libraries)
 	eventually(t, "it catches every signal", func() bool { return status("SigCgt")&all == all })
-	if ignored := status("SigIgn"); ignored != 0 {
+	if ignored := status("SigIgn") &^ libraries; ignored != 0 {
 		t.Errorf("ignored: %#x", ignored)
 	}
 	for _, s := range []unix.Signal{unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGSEGV, unix.SIGABRT, unix.SIGUSR1, unix.SIGPIPE, unix.SIGTSTP, unix.SIGXCPU, 40} {
