@@ -53,8 +53,9 @@ test: ## check, then integration: everything
 	$(STEP) 'make check' $(MAKE) check
 	$(STEP) 'make integration' $(MAKE) integration
 
-test-all: test ## test, the image's size, an idle screen, and a minute of each fuzz target
+test-all: test ## test, the image's size, slow pulls, an idle screen, and a minute of each fuzz target
 	$(STEP) 'measure the sandbox image' scripts/show-layers --compressed
+	$(STEP) 'pull slowly beside Hermes' scripts/run-go-tests -count=1 -timeout 20m -tags integration,slow -run TestPullsInHermes ./integration
 	$(STEP) 'leave a screen alone for 11 minutes' scripts/run-go-tests -count=1 -timeout 20m -tags integration,idle -run TestScreenAfter ./integration
 	$(STEP) 'fuzz each target for 60 s' scripts/fuzz 60
 
