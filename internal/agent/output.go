@@ -98,19 +98,23 @@ func (o *output) reserve(most int) int {
 
 // keepFew waits until few bytes are under way, at most for youth: in which steps a host grants is up to the host. o.mu is held.
 func (o *output) keepFew() {
-	many := func() bool { return wire.Window-o.credit-o.reserved >= inCompany }
-	if !many() {
+	o.waitUntil(func() bool { return wire.Window-o.credit-o.reserved < inCompany }, youth)
+}
+
+// waitUntil waits for a change after which ok, at most for limit, and not when nothing more is read. o.mu is held, by ok too.
+func (o *output) waitUntil(ok func() bool, limit time.Duration) {
+	if ok() {
 		return
 	}
 	late := false
-	timer := time.AfterFunc(youth, func() {
+	timer := time.AfterFunc(limit, func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		late = true
 		o.change.Broadcast()
 	})
 	defer timer.Stop()
-	for many() && !late && !o.stopped {
+	for !ok() && !late && !o.stopped {
 		o.change.Wait()
 	}
 }

@@ -75,19 +75,6 @@ func echoes(f *os.File) (echo bool) {
 func (o *output) awaitShown(least int64, limit time.Duration) int64 {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.shown >= least {
-		return o.shown
-	}
-	late := false
-	timer := time.AfterFunc(limit, func() {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		late = true
-		o.change.Broadcast()
-	})
-	defer timer.Stop()
-	for o.shown < least && !late && !o.stopped {
-		o.change.Wait()
-	}
+	o.waitUntil(func() bool { return o.shown >= least }, limit)
 	return o.shown
 }
