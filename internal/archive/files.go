@@ -1,7 +1,6 @@
 package archive
 
 import (
-	"archive/tar"
 	"cmp"
 	"errors"
 	"fmt"
@@ -16,10 +15,8 @@ type File struct{ Source, Name string }
 // PackFiles writes regular files to w as a plain archive. One that is no regular file, has more than limit bytes (0: any) or cannot be read is
 // left out, and the first such is a [*Fault] of kind Partial at the end. Links are not followed.
 func PackFiles(w io.Writer, files []File, limit int64) (Totals, error) {
-	p := &packer{
-		w: tar.NewWriter(w), prefix: root, linked: map[fileID]string{},
-		options: PackOptions{Plain: true, Warn: func(string) {}},
-	}
+	p := newPacker(w, PackOptions{Plain: true, Warn: func(string) {}})
+	p.prefix = root
 	for _, file := range files {
 		p.display = file.Source
 		if err := p.one(file, limit); err != nil {

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"archive/tar"
+	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ type PackOptions struct {
 // about to Warn and left out, and leads to a Fault of kind Partial at the end; so does nothing else. What is no file, directory, link or
 // named pipe is warned about and left out. It reads files and writes to w; errors are [*Fault].
 func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
-	p := &packer{w: tar.NewWriter(w), options: o, linked: map[fileID]string{}, display: source}
+	p := newPacker(w, o)
+	p.display = source
 	if p.options.Warn == nil {
 		p.options.Warn = func(string) {}
 	}
@@ -51,9 +53,14 @@ func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
 	return p.totals, nil
 }
 
+func newPacker(w io.Writer, o PackOptions) *packer {
+	b := bufio.NewWriterSize(w, packBuffer) // is w itself if that is one; an archive is written in many small pieces
+	return &packer{b: b, w: tar.NewWriter(b), options: o, linked: map[fileID]string{}}
+}
+
 // finish ends the stream and returns what was left out.
 func (p *packer) finish() error {
-	if err := p.w.Close(); err != nil {
+	if err := errors.Join(p.w.Close(), p.b.Flush()); err != nil {
 		return err
 	}
 	if p.failed == nil {
@@ -66,7 +73,8 @@ func (p *packer) finish() error {
 }
 
 type packer struct {
-	w       *tar.Writer
+	b       *bufio.Writer
+	w       *tar.Writer // writes to b
 	options PackOptions
 	prefix  string
 	display string // the source, for messages
@@ -201,6 +209,10 @@ func (p *packer) contents(all *folders, name string) (below []waiting, err error
 		if name != root {
 			rel = name + "/" + base
 		}
+		if len(p.named(rel)) >= maxName { // a directory's gets a slash
+			p.leaveOut(rel[:64]+"…", errors.New("the path is too long"))
+			continue
+		}
 		info, err := f.Lstat(base)
 		if errors.Is(err, fs.ErrNotExist) { // gone meanwhile
 			continue
@@ -299,7 +311,7 @@ func (p *packer) directory(all *folders, rel string, info fs.FileInfo) error {
 		h.PAXRecords = f.attributes()
 		all.release(f)
 	}
-	return p.write(h)
+	return p.w.WriteHeader(h)
 }
 
 // add packs one thing that is no directory.
@@ -327,21 +339,12 @@ func (p *packer) add(e entry) error {
 		p.report(false)
 		return nil
 	}
-	if err := p.write(h); err != nil {
+	if err := p.w.WriteHeader(h); err != nil {
 		return err
 	}
 	p.totals.Files++
 	p.report(false)
 	return nil
-}
-
-// write writes a header. A name that no archive can hold leaves its file out.
-func (p *packer) write(h *tar.Header) error {
-	if len(h.Name) > maxName {
-		p.leaveOut(h.Name[:64]+"…", errors.New("the path is too long"))
-		return nil
-	}
-	return p.w.WriteHeader(h)
 }
 
 func (p *packer) report(last bool) {

@@ -53,7 +53,7 @@ func (p *packer) content(h *tar.Header, e entry, file *os.File) (bool, error) {
 		}
 		if n < packBuffer {
 			h.Size = int64(n)
-			if err := p.write(h); err != nil {
+			if err := p.w.WriteHeader(h); err != nil {
 				return false, err
 			}
 			_, err := p.w.Write(p.buffer[:n])
@@ -65,7 +65,7 @@ func (p *packer) content(h *tar.Header, e entry, file *os.File) (bool, error) {
 		}
 		return p.growing(h, e, file)
 	}
-	if err := p.write(h); err != nil {
+	if err := p.w.WriteHeader(h); err != nil {
 		return false, err
 	}
 	return true, p.copy(e, file, h.Size)
@@ -83,7 +83,7 @@ func (p *packer) growing(h *tar.Header, e entry, file *os.File) (bool, error) {
 		return false, nil
 	}
 	h.Size = int64(len(data))
-	if err := p.write(h); err != nil {
+	if err := p.w.WriteHeader(h); err != nil {
 		return false, err
 	}
 	_, err = io.Copy(p.w, bytes.NewReader(data))
@@ -98,7 +98,7 @@ func (p *packer) sparse(h *tar.Header, e entry, file *os.File, data []piece) err
 	}
 	h.PAXRecords[holesRecord] = encodePieces(h.Size, data)
 	h.Size = total(data)
-	if err := p.write(h); err != nil {
+	if err := p.w.WriteHeader(h); err != nil {
 		return err
 	}
 	for _, d := range data {

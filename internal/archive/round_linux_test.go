@@ -3,6 +3,8 @@ package archive
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
+	"io"
 	"io/fs"
 	"net"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // packed packs a source and fails the test on any complaint but the expected.
@@ -210,5 +213,27 @@ func TestWhatCannotBeReadIsLeftOut(t *testing.T) {
 	}
 	if got := describe(t, dir+"/to"); len(got) != 3 {
 		t.Errorf("there are %q", got)
+	}
+}
+
+// A tree may be deeper than any name in an archive can say.
+func TestPathsThatAreTooLongAreLeftOut(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.WriteFile(dir+"/kept", nil, 0o600))
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
+	must(t, err)
+	for range maxName/len(long) + 1 {
+		must(t, unix.Mkdirat(fd, long, 0o700))
+		next, err := unix.Openat(fd, long, unix.O_PATH|unix.O_CLOEXEC, 0)
+		must(t, err)
+		must(t, unix.Close(fd))
+		fd = next
+	}
+	must(t, unix.Close(fd))
+	var warned []string
+	totals, err := Pack(io.Discard, dir, PackOptions{Tree: true, Warn: func(text string) { warned = append(warned, text) }})
+	var f *Fault
+	if !errors.As(err, &f) || f.Kind != Partial || totals.Files != 1 || len(warned) != 1 || !strings.Contains(warned[0], "the path is too long, left out") {
+		t.Errorf("%v, %v, %q", totals, err, warned)
 	}
 }
