@@ -27,6 +27,7 @@ type conn struct {
 	agent *Agent
 	user  string // account of commands that name none
 	w     *wire.Writer
+	way   *oneWay       // what w writes to
 	gone  chan struct{} // closed when the host is
 	// looks says that it is not among the agent's clients, used that it counts as a use of the sandbox. Both are talk's.
 	looks, used bool
@@ -55,7 +56,8 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 		_ = r.Close()
 		_ = w.Close()
 	})
-	c := &conn{agent: a, user: user, w: wire.NewWriter(oneWay{w, hangUp}), gone: make(chan struct{}), live: map[uint32]served{}}
+	way := &oneWay{w, newOutlet(w), hangUp}
+	c := &conn{agent: a, user: user, w: wire.NewWriter(way), way: way, gone: make(chan struct{}), live: map[uint32]served{}}
 	defer hangUp()
 	if !a.admit(c, hangUp) {
 		return errClosed
@@ -91,24 +93,34 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 // oneWay ends the connection when writing fails: a host that cannot hear is gone, even if it could still be heard.
 type oneWay struct {
 	w      io.Writer
+	pipe   *outlet // nil when w is no pipe
 	hangUp func()
 }
 
-func (o oneWay) Write(p []byte) (int, error) {
+func (o *oneWay) Write(p []byte) (int, error) {
 	n, err := o.w.Write(p)
-	if err != nil {
-		o.hangUp()
-	}
-	return n, err
+	return n, o.judge(err)
 }
 
 // WriteVector implements [wire.Vectored].
-func (o oneWay) WriteVector(pieces net.Buffers) (err error) {
-	if f, ok := o.w.(*os.File); ok {
-		err = writeVector(f, pieces)
-	} else {
-		_, err = pieces.WriteTo(o.w)
+func (o *oneWay) WriteVector(pieces net.Buffers) error {
+	if o.pipe != nil {
+		return o.judge(o.pipe.writeVector(pieces))
 	}
+	_, err := pieces.WriteTo(o.w)
+	return o.judge(err)
+}
+
+// splice writes header and then what the pipe from holds, which is n bytes. There has to be a pipe.
+func (o *oneWay) splice(header []byte, from, n int) error {
+	err := o.pipe.writeVector(net.Buffers{header})
+	if err == nil {
+		err = o.pipe.splice(from, n)
+	}
+	return o.judge(err)
+}
+
+func (o *oneWay) judge(err error) error {
 	if err != nil {
 		o.hangUp()
 	}

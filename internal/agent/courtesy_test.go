@@ -91,7 +91,7 @@ func TestCompanyLastsAWhile(t *testing.T) {
 func TestFloodHasLittleUnderWayInCompany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c courtesy
-		o := newOutput(1, wire.NewWriter(writerFunc(func(p []byte) (int, error) { return len(p), nil })))
+		o := newOutput(1, wire.NewWriter(writerFunc(func(p []byte) (int, error) { return len(p), nil })), nil)
 		o.visit = c.begin()
 		defer o.visit.over()
 		take := func(most, want int, wait time.Duration) {

@@ -35,7 +35,7 @@ type forward struct {
 }
 
 func newForward(c *conn, id uint32, req wire.Dial) *forward {
-	f := &forward{conn: c, id: id, req: req, out: newOutput(id, c.w), in: newInput(id, c.w)}
+	f := &forward{conn: c, id: id, req: req, out: newOutput(id, c.w, nil), in: newInput(id, c.w)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	f.out.prompt = true
 	return f

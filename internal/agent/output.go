@@ -3,6 +3,7 @@
 package agent
 
 import (
+	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -23,8 +24,9 @@ const (
 type output struct {
 	id     uint32
 	w      *wire.Writer
-	visit  *visit // set before anything is pumped
-	prompt bool   // nothing is held back: whoever gets it may have to answer before more comes. Set before anything is pumped
+	way    *oneWay // what w writes to; nil when nothing is to be spliced
+	visit  *visit  // set before anything is pumped
+	prompt bool    // nothing is held back: whoever gets it may have to answer before more comes. Set before anything is pumped
 
 	order    sync.Mutex // held while frames of this command are sent; taken before mu
 	mu       sync.Mutex
@@ -42,32 +44,60 @@ type output struct {
 	moved chan struct{}
 }
 
-func newOutput(id uint32, w *wire.Writer) *output {
-	o := &output{id: id, w: w, credit: wire.Window, moved: make(chan struct{}, 1)}
+func newOutput(id uint32, w *wire.Writer, way *oneWay) *output {
+	o := &output{id: id, w: w, way: way, credit: wire.Window, moved: make(chan struct{}, 1)}
 	o.change = sync.NewCond(&o.mu)
 	return o
 }
 
-// pump copies one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
+// pump moves one stream until its end, an error, or stop. A deadline on r ends a Read that stop alone cannot.
 func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 	buf := wire.Buffer()
 	defer wire.Recycle(buf)
-	wide := false
 	for {
-		if wide {
-			o.visit.yield()
-		}
 		n := o.reserve(len(buf))
 		if n == 0 {
 			return false
 		}
 		got, err := r.Read(buf[:n])
-		if got >= gatherMost && !wide {
-			widen(r)
-			wide = true
-			o.visit.grow() // it has nothing short about it, and need not wait for itself
-		}
 		o.put(kind, buf[:got], n)
+		if err != nil {
+			return !os.IsTimeout(err)
+		}
+		if got >= gatherMost {
+			break
+		}
+	}
+	widen(r)
+	o.visit.grow() // it has nothing short about it, and need not wait for itself
+	return o.flood(r, kind, buf)
+}
+
+// flood is pump once there is a lot.
+func (o *output) flood(r *os.File, kind wire.Type, buf []byte) (eof bool) {
+	s, err := newSplicer(r, o.way)
+	spliced := err == nil
+	if spliced {
+		defer s.close()
+	}
+	for {
+		o.visit.yield()
+		n := o.reserve(len(buf))
+		if n == 0 {
+			return false
+		}
+		var got int
+		if spliced {
+			if got, err = s.take(n); errors.Is(err, errNoSplice) {
+				spliced = false
+			} else {
+				o.pass(kind, s, got, n)
+			}
+		}
+		if !spliced {
+			got, err = r.Read(buf[:n])
+			o.put(kind, buf[:got], n)
+		}
 		if err != nil {
 			return !os.IsTimeout(err)
 		}
@@ -130,6 +160,18 @@ func (o *output) put(kind wire.Type, data []byte, reserved int) {
 	if o.hold(kind, data, reserved) {
 		o.flush()
 	}
+}
+
+// pass is put for what s took.
+func (o *output) pass(kind wire.Type, s *splicer, n, reserved int) {
+	o.order.Lock()
+	defer o.order.Unlock()
+	if n > 0 && o.open(n, reserved) {
+		o.flush()
+		_ = s.give(o.w, kind, o.id, n) // a host that is gone is the connection's business
+		return
+	}
+	o.hold(kind, nil, reserved)
 }
 
 // open accounts for output that is about to be sent, and reports whether the output still takes any.

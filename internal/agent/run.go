@@ -36,7 +36,7 @@ type run struct {
 }
 
 func newRun(c *conn, id uint32, req wire.Run) *run {
-	r := &run{conn: c, id: id, req: req, out: newOutput(id, c.w), terminal: newTerminal(req.Terminal), killed: make(chan struct{})}
+	r := &run{conn: c, id: id, req: req, out: newOutput(id, c.w, c.way), terminal: newTerminal(req.Terminal), killed: make(chan struct{})}
 	if req.Stdin {
 		r.in = newInput(id, c.w)
 	}

@@ -5,7 +5,6 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"sync"
@@ -90,44 +89,6 @@ func widen(f *os.File) {
 		return
 	}
 	_ = raw.Control(func(fd uintptr) { _, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) })
-}
-
-// writeVector writes all pieces to a pipe with as few system calls as it takes them in: [net.Buffers] does so for sockets alone.
-func writeVector(f *os.File, pieces net.Buffers) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Write(func(fd uintptr) (done bool) {
-		for len(pieces) > 0 {
-			n, err := unix.Writev(int(fd), pieces)
-			switch {
-			case errors.Is(err, unix.EINTR):
-				continue
-			case errors.Is(err, unix.EAGAIN):
-				return false // called again when there is room
-			case err != nil:
-				failed = os.NewSyscallError("writev", err)
-				return true
-			}
-			pieces = after(pieces, n)
-		}
-		return true
-	})
-	return errors.Join(failed, err)
-}
-
-// after is what follows the first n bytes of pieces.
-func after(pieces net.Buffers, n int) net.Buffers {
-	for len(pieces) > 0 && n >= len(pieces[0]) {
-		n -= len(pieces[0])
-		pieces = pieces[1:]
-	}
-	if n > 0 {
-		pieces[0] = pieces[0][n:]
-	}
-	return pieces
 }
 
 func closeAll(files []*os.File) {

@@ -54,7 +54,7 @@ func TestShortOutputTravelsWithTheExit(t *testing.T) {
 	o := newOutput(1, wire.NewWriter(writerFunc(func(p []byte) (int, error) {
 		writes = append(writes, bytes.Clone(p))
 		return len(p), nil
-	})))
+	})), nil)
 	o.put(wire.TypeOutput, []byte("a"), 1)
 	o.put(wire.TypeOutput, []byte("b"), 1)
 	o.put(wire.TypeErrors, []byte("c"), 1)

@@ -138,12 +138,14 @@ func (r *Reader) read(size int) ([]byte, error) {
 }
 
 // Append encodes f behind b.
-func Append(b []byte, f Frame) []byte { return append(appendHeader(b, f), f.Payload...) }
+func Append(b []byte, f Frame) []byte {
+	return append(appendHeader(b, f.Type, f.ID, len(f.Payload)), f.Payload...)
+}
 
-func appendHeader(b []byte, f Frame) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(f.Payload)+restSize))
-	b = append(b, byte(f.Type))
-	return binary.BigEndian.AppendUint32(b, f.ID)
+func appendHeader(b []byte, t Type, id uint32, size int) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(size+restSize))
+	b = append(b, byte(t))
+	return binary.BigEndian.AppendUint32(b, id)
 }
 
 // Vectored is a stream that takes several pieces as if they were one, as writev does.
@@ -182,7 +184,7 @@ func (w *Writer) Write(frames ...Frame) error {
 		for _, f := range frames[:n-1] {
 			b = Append(b, f)
 		}
-		b = appendHeader(b, last)
+		b = appendHeader(b, last.Type, last.ID, len(last.Payload))
 		w.buf = b
 		w.err = w.vector.WriteVector(net.Buffers{b, last.Payload})
 		return w.err
@@ -194,6 +196,17 @@ func (w *Writer) Write(frames ...Frame) error {
 		w.buf = b
 	}
 	_, w.err = w.w.Write(b)
+	return w.err
+}
+
+// WriteBy sends a frame of n bytes of payload that send writes, behind the header it is given and in one go. Its error is as final as the
+// stream's own.
+func (w *Writer) WriteBy(t Type, id uint32, n int, send func(header []byte) error) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = send(appendHeader(nil, t, id, n))
+	}
 	return w.err
 }
 
