@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"sync"
 	"time"
@@ -56,7 +55,7 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 		_ = r.Close()
 		_ = w.Close()
 	})
-	way := &oneWay{w, newOutlet(w), hangUp}
+	way := newOneWay(w, hangUp)
 	c := &conn{agent: a, user: user, w: wire.NewWriter(way), way: way, gone: make(chan struct{}), live: map[uint32]served{}}
 	defer hangUp()
 	if !a.admit(c, hangUp) {
@@ -86,43 +85,6 @@ func (a *Agent) Serve(r io.ReadCloser, w io.WriteCloser, user string) error {
 	c.runs.Wait()
 	if errors.Is(err, io.EOF) {
 		return nil
-	}
-	return err
-}
-
-// oneWay ends the connection when writing fails: a host that cannot hear is gone, even if it could still be heard.
-type oneWay struct {
-	w      io.Writer
-	pipe   *outlet // nil when w is no pipe
-	hangUp func()
-}
-
-func (o *oneWay) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	return n, o.judge(err)
-}
-
-// WriteVector implements [wire.Vectored].
-func (o *oneWay) WriteVector(pieces net.Buffers) error {
-	if o.pipe != nil {
-		return o.judge(o.pipe.writeVector(pieces))
-	}
-	_, err := pieces.WriteTo(o.w)
-	return o.judge(err)
-}
-
-// splice writes header and then what the pipe from holds, which is n bytes. There has to be a pipe.
-func (o *oneWay) splice(header []byte, from, n int) error {
-	err := o.pipe.writeVector(net.Buffers{header})
-	if err == nil {
-		err = o.pipe.splice(from, n)
-	}
-	return o.judge(err)
-}
-
-func (o *oneWay) judge(err error) error {
-	if err != nil {
-		o.hangUp()
 	}
 	return err
 }

@@ -8,73 +8,40 @@ import (
 	"net"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// outlet is the pipe to the host. Its methods are not for concurrent use: [wire.Writer] lets one in at a time.
-type outlet struct {
-	raw  syscall.RawConn
-	wide bool
+// oneWay is the stream to the host. It ends the connection when writing fails: a host that cannot hear is gone, even if it could still be heard.
+// Not for concurrent use: [wire.Writer] lets one in at a time.
+type oneWay struct {
+	w      io.Writer
+	pipe   syscall.RawConn // w, if that is a pipe of the system's, else nil
+	hangUp func()
 }
 
-// newOutlet returns nil when w is no pipe of the system's.
-func newOutlet(w io.Writer) *outlet {
-	f, is := w.(*os.File)
-	if !is {
-		return nil
-	}
-	info, err := f.Stat()
-	if err != nil || info.Mode().Type() != os.ModeNamedPipe {
-		return nil
-	}
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return nil
-	}
-	return &outlet{raw: raw}
-}
-
-// breather is how long a pipe that is full is left alone. Docker's shim reads a page at a time, and each page it takes out of a full pipe wakes
-// whoever waits to write: a gigabyte came in 147 000 pieces, each with two changes of processes. In this time the shim takes some 300 kB.
-const breather = 500 * time.Microsecond
-
-// push calls some, which moves part of what there is and returns false at its end, until all is moved.
-func (o *outlet) push(some func(fd int) (more bool, err error)) error {
-	var failed error
-	waited := false
-	err := o.raw.Write(func(fd uintptr) (done bool) {
-		for {
-			more, err := some(int(fd))
-			switch {
-			case errors.Is(err, unix.EINTR):
-			case errors.Is(err, unix.EAGAIN) && waited:
-				waited = false
-				return false // called again when there is room
-			case errors.Is(err, unix.EAGAIN):
-				if !o.wide {
-					_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, pipeSize) // see widen
-					o.wide = true
-				}
-				time.Sleep(breather)
-				waited = true
-			case err != nil:
-				failed = err
-				return true
-			case !more:
-				return true
-			default:
-				waited = false
-			}
+func newOneWay(w io.Writer, hangUp func()) *oneWay {
+	o := &oneWay{w: w, hangUp: hangUp}
+	if f, is := w.(*os.File); is {
+		if info, err := f.Stat(); err == nil && info.Mode().Type() == os.ModeNamedPipe {
+			o.pipe, _ = f.SyscallConn() // fails for a closed file, which writing to it tells
 		}
-	})
-	return errors.Join(failed, err)
+	}
+	return o
 }
 
-// writeVector writes all pieces with as few system calls as the pipe takes them in: [net.Buffers] does so for sockets alone.
-func (o *outlet) writeVector(pieces net.Buffers) error {
-	return o.push(func(fd int) (bool, error) {
+func (o *oneWay) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	return n, o.judge(err)
+}
+
+// WriteVector implements [wire.Vectored]. [net.Buffers] makes one system call of it for sockets alone.
+func (o *oneWay) WriteVector(pieces net.Buffers) error {
+	if o.pipe == nil {
+		_, err := pieces.WriteTo(o.w)
+		return o.judge(err)
+	}
+	return o.push(func(fd int) (more bool, err error) {
 		n, err := unix.Writev(fd, pieces)
 		if err != nil {
 			return true, os.NewSyscallError("writev", err)
@@ -82,6 +49,49 @@ func (o *outlet) writeVector(pieces net.Buffers) error {
 		pieces = after(pieces, n)
 		return len(pieces) > 0, nil
 	})
+}
+
+// splice writes header and then the n bytes that the pipe from holds. There has to be a pipe.
+func (o *oneWay) splice(header []byte, from, n int) error {
+	if _, err := o.Write(header); err != nil {
+		return err
+	}
+	return o.push(func(fd int) (more bool, err error) {
+		moved, err := unix.Splice(from, nil, fd, nil, n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
+		if err != nil {
+			return true, os.NewSyscallError("splice", err)
+		}
+		n -= int(moved)
+		return n > 0, nil
+	})
+}
+
+// push calls some, which moves a part to the pipe and returns false with the last, whenever there is room for one.
+func (o *oneWay) push(some func(fd int) (more bool, err error)) error {
+	var failed error
+	err := o.pipe.Write(func(fd uintptr) (done bool) {
+		for {
+			more, err := some(int(fd))
+			switch {
+			case errors.Is(err, unix.EINTR):
+			case errors.Is(err, unix.EAGAIN):
+				return false // called again when there is room
+			case err != nil:
+				failed = err
+				return true
+			case !more:
+				return true
+			}
+		}
+	})
+	return o.judge(errors.Join(failed, err))
+}
+
+func (o *oneWay) judge(err error) error {
+	if err != nil {
+		o.hangUp()
+	}
+	return err
 }
 
 // after is what follows the first n bytes of pieces.
@@ -94,16 +104,4 @@ func after(pieces net.Buffers, n int) net.Buffers {
 		pieces[0] = pieces[0][n:]
 	}
 	return pieces
-}
-
-// splice moves n bytes out of the pipe from, which holds them.
-func (o *outlet) splice(from, n int) error {
-	return o.push(func(fd int) (bool, error) {
-		moved, err := unix.Splice(from, nil, fd, nil, n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
-		if err != nil {
-			return true, os.NewSyscallError("splice", err)
-		}
-		n -= int(moved)
-		return n > 0, nil
-	})
 }

