@@ -80,7 +80,11 @@ func TestLogs(t *testing.T) {
 		}
 		return text.String()
 	}
-	ready := logs(provider.LogOptions{Tail: -1})
+	var ready string
+	for ready == "" { // what is said reaches a log a moment later, as with a daemon
+		time.Sleep(time.Millisecond)
+		ready = logs(provider.LogOptions{Tail: -1})
+	}
 	if stamp, rest, _ := strings.Cut(ready, " "); !strings.HasPrefix(rest, "dockerbox-agent: version ") || !strings.HasSuffix(rest, " is ready\n") {
 		t.Errorf("%q", ready)
 	} else if at, err := time.Parse(time.RFC3339Nano, stamp); err != nil || time.Since(at) > time.Hour {
