@@ -61,7 +61,7 @@ test-all: test ## test, the image's size, slow pulls, an idle screen, and a minu
 
 bench: docker build image hermes-venv ## measure dockerbox beside Hermes's built-in backends, into docs/benchmarks.md
 	$(STEP) 'build the bench' go build -o build/bin/bench ./integration/bench
-	$(STEP) 'measure, in about 6 minutes' build/bin/bench --write
+	$(STEP) 'measure, in about 10 minutes' build/bin/bench --write
 
 bench-desktop: docker build image hermes-venv ## the screen: from a container's start to its desktop, at rest, and a picture of it
 	$(STEP) 'build the bench' go build -o build/bin/bench ./integration/bench

@@ -20,7 +20,6 @@ var parts = []part{
 	{"true", "`true` with pauses and without", runTrue},
 	{"state", "commands that change or carry shell state", runState},
 	{"bulk", "64 MB of output and of input", runBulk},
-	{"copy", "a tree of 1 GB in and out", runCopy},
 	{"flood", "a command beside one that floods", runFlood},
 	{"parallel", "8 commands at once", runParallel},
 	{"sleep", "how late the end of a command is seen", runSleep},
@@ -33,6 +32,7 @@ var parts = []part{
 	{"forward", "a forwarded port", runForward},
 	{"desktop", "the screen", runDesktop},
 	{"program", "the executable: its size, how fast it starts", runProgram},
+	{"copy", "a tree of 1 GB in and out", runCopy}, // last: it leaves much to be written and much memory to be found anew
 }
 
 // chosen are the parts that a list of names, with commas, asks for; all without one.
