@@ -119,15 +119,15 @@ func (f *forward) carry(p *peer) wire.Exit {
 
 // giveUp makes what carry waits for end. Only what the host has sent to its end is still delivered: half a file must not look like one.
 func (f *forward) giveUp(p *peer) {
-	f.out.stop()
-	_ = p.SetReadDeadline(past) // these fail only for a connection that is closed
 	if f.in.over() {
-		_ = p.SetWriteDeadline(time.Now().Add(lingerLimit))
-		return
+		_ = p.SetWriteDeadline(time.Now().Add(lingerLimit)) // deadlines fail only for a connection that is closed
+	} else {
+		p.breakOff() // first: when neither half goes on, carry closes the connection
+		_ = p.SetWriteDeadline(past)
+		f.in.close()
 	}
-	f.in.close()
-	p.breakOff()
-	_ = p.SetWriteDeadline(past)
+	f.out.stop()
+	_ = p.SetReadDeadline(past)
 }
 
 // pump copies what comes from the peer until its end, and says that this is it.
