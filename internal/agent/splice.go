@@ -49,12 +49,11 @@ func (s *splicer) take(n int) (int, error) {
 	var moved int64
 	var failed error
 	err := s.from.Read(func(fd uintptr) (done bool) {
-		for {
-			moved, failed = unix.Splice(int(fd), nil, s.between[1], nil, n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
-			if !errors.Is(failed, unix.EINTR) {
-				return !errors.Is(failed, unix.EAGAIN)
-			}
-		}
+		failed = again(func() (err error) {
+			moved, err = unix.Splice(int(fd), nil, s.between[1], nil, n, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
+			return err
+		})
+		return !errors.Is(failed, unix.EAGAIN)
 	})
 	switch {
 	case err != nil: // a deadline, or it was closed

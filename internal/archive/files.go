@@ -16,7 +16,6 @@ type File struct{ Source, Name string }
 // left out, and the first such is a [*Fault] of kind Partial at the end. Links are not followed.
 func PackFiles(w io.Writer, files []File, limit int64) (Totals, error) {
 	p := newPacker(w, PackOptions{Plain: true, Warn: func(string) {}})
-	p.prefix = root
 	for _, file := range files {
 		p.display = file.Source
 		if err := p.one(file, limit); err != nil {

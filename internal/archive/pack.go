@@ -38,7 +38,6 @@ func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
 	if p.options.Warn == nil {
 		p.options.Warn = func(string) {}
 	}
-	p.prefix = root
 	if o.Plain {
 		p.prefix = cmp.Or(o.Name, root)
 	}
@@ -55,7 +54,7 @@ func Pack(w io.Writer, source string, o PackOptions) (Totals, error) {
 
 func newPacker(w io.Writer, o PackOptions) *packer {
 	b := bufio.NewWriterSize(w, packBuffer) // is w itself if that is one; an archive is written in many small pieces
-	return &packer{b: b, w: tar.NewWriter(b), options: o, linked: map[fileID]string{}}
+	return &packer{b: b, w: tar.NewWriter(b), prefix: root, options: o, linked: map[fileID]string{}}
 }
 
 // finish ends the stream and returns what was left out.
